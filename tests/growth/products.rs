@@ -53,9 +53,9 @@ fn label_keys_are_cheap() {
     run.finish();
 }
 
-/// Annotations of containers that share a name.
+/// What is written into each container: profiles in an annotation of those that share a name, mounts of a volume.
 #[test]
-fn profiles_in_annotations_are_cheap() {
+fn what_each_container_gets_is_cheap() {
     let mut run = Run::new();
     let profile = format!("localhost/{}", "p".repeat(4_000));
     let annotation = format!(r#","annotations":{{"container.apparmor.security.beta.kubernetes.io/c":"{profile}"}}"#);
@@ -64,6 +64,12 @@ fn profiles_in_annotations_are_cheap() {
         let one = r#"{"name":"c"},"#;
         let body = format!("{start}{}{{}}]}}}}", one.repeat((bytes - start.len() - 16) / one.len()));
         run.request("profiles", ("POST", PODS), JSON, body);
+    }
+    let volume = format!(r#""volumes":[{{"name":"kube-api-access-{}"}}]"#, "v".repeat(MAX / 2));
+    for bytes in [MAX / 2, MAX / 8] {
+        let containers = listed(bytes, r##"{"name":"c#"}"##);
+        let spec = format!(r#""containers":[{containers}],{volume}"#);
+        run.request("mounts", ("POST", PODS), JSON, pod("p", "", &spec));
     }
     run.finish();
 }

@@ -1,6 +1,6 @@
 //! ExtendedResourceToleration: a pod that asks for extended resources tolerates the taints of the nodes that have them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use keelson_api::core::v1::{Pod, Toleration};
 use keelson_machinery::equality;
@@ -9,6 +9,9 @@ use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope}
 use keelson_registry::outcome::now;
 
 use crate::core::resource_name::is_extended;
+
+const EXISTS: &str = "Exists";
+const NO_SCHEDULE: &str = "NoSchedule";
 
 pub struct ExtendedResourceToleration;
 
@@ -38,31 +41,35 @@ fn tolerate(pod: &mut Pod) {
     let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
     let asked = containers.flat_map(|container| container.resources.requests.keys());
     let extended: BTreeSet<String> = asked.filter(|name| is_extended(name)).cloned().collect();
+    let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+    for (place, one) in pod.spec.tolerations.iter().enumerate() {
+        if (one.operator.as_str(), one.value.as_str(), one.effect.as_str()) == (EXISTS, "", NO_SCHEDULE) {
+            known.entry(one.key.clone()).or_default().push(place);
+        }
+    }
     for key in extended {
+        let places = known.remove(&key).unwrap_or_default();
         let toleration = Toleration {
             key,
-            operator: "Exists".to_owned(),
-            effect: "NoSchedule".to_owned(),
+            operator: EXISTS.to_owned(),
+            effect: NO_SCHEDULE.to_owned(),
             ..Toleration::default()
         };
-        put(&mut pod.spec.tolerations, toleration);
+        put(&mut pod.spec.tolerations, &places, toleration);
     }
 }
 
-/// Takes the place of each that has the same key, operator, value and effect, or comes last.
-fn put(tolerations: &mut Vec<Toleration>, new: Toleration) {
-    let is_same = |t: &Toleration| {
-        (&t.key, &t.operator, &t.value, &t.effect) == (&new.key, &new.operator, &new.value, &new.effect)
-    };
-    let mut found = false;
-    for one in tolerations.iter_mut().filter(|one| is_same(one)) {
-        if equality::equal(one, &new) {
-            return;
+/// Takes the place of each that has the same key, operator, value and effect, in the order of their `places`, up to one
+/// that is equal; or comes last.
+fn put(tolerations: &mut Vec<Toleration>, places: &[usize], new: Toleration) {
+    for place in places {
+        match tolerations.get_mut(*place) {
+            Some(one) if equality::equal(one, &new) => return,
+            Some(one) => one.clone_from(&new),
+            None => {}
         }
-        one.clone_from(&new);
-        found = true;
     }
-    if !found {
+    if places.is_empty() {
         tolerations.push(new);
     }
 }

@@ -13,12 +13,18 @@ const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// A token that is used after an hour is warned of; this is how long it is good for.
 const SECONDS: i64 = 3607;
 const MODE: i32 = 0o644;
+/// The longest name of a volume, in bytes.
+const MAX_NAME: usize = 63;
 
 /// Mounts the token in every container that mounts nothing there. `suffix` ends the name of the volume where it has
 /// none.
 pub fn mount(spec: &mut PodSpec, suffix: &str) {
     let known = spec.volumes.iter().find(|volume| volume.name.starts_with(PREFIX));
     let known = known.map(|volume| volume.name.clone());
+    if known.as_ref().is_some_and(|name| name.len() > MAX_NAME) {
+        // The pod is refused for that; each mount would have the name once more.
+        return;
+    }
     let is_there = known.is_some();
     let name = known.unwrap_or_else(|| format!("{PREFIX}{suffix}"));
     let mut is_needed = false;
@@ -129,6 +135,16 @@ mod tests {
         let once = text(&spec);
         mount(&mut spec, "y");
         assert_eq!(text(&spec), once, "a second time nothing changes");
+    }
+
+    #[test]
+    fn a_name_that_no_volume_may_have_is_not_repeated() {
+        let name = format!("{PREFIX}{}", "x".repeat(MAX_NAME));
+        let mut spec: PodSpec = read(&format!(
+            r#"{{"volumes":[{{"name":"{name}"}}],"containers":[{{"name":"c"}}]}}"#
+        ));
+        mount(&mut spec, "y");
+        assert!(spec.containers[0].volume_mounts.is_empty());
     }
 
     #[test]
