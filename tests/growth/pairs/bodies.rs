@@ -182,7 +182,9 @@ fn reach<'v>(
             at = &mut at[field.json.as_str()];
             at = into_first(&field.ty, at);
         }
-        desc = field.message().map_or(desc, |inner| inner);
+        if let Some(inner) = field.message() {
+            desc = inner;
+        }
     }
     if !at.is_object() {
         *at = json!({});

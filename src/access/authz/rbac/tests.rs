@@ -248,6 +248,54 @@ fn rules_cover_rules() {
     );
 }
 
+/// A request of some kilobytes names more parts than there is memory for.
+#[test]
+fn rules_of_very_many_parts_are_not_taken_apart() {
+    let list = |prefix: &str, count: usize| (0..count).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();
+    let wanted = |verbs: usize, others: usize| Rule {
+        verbs: list("v", verbs),
+        groups: list("g", others),
+        resources: list("r", others),
+        ..Rule::default()
+    };
+    let missing = |held: &[&Rule], wanted: Rule| escalation::missing(held, &[wanted]).len();
+    let named = Rule {
+        names: list("n", 1_000),
+        ..wanted(1_000, 1_000)
+    };
+    let (other, all) = (rule("get|-|pods"), rule("*|*|*"));
+    assert!((1..1 << 15).contains(&missing(&[&other], named.clone())));
+    assert_eq!(missing(&[&other, &all], named), 0);
+    let long = Rule {
+        verbs: vec!["v".repeat(1 << 20)],
+        ..wanted(0, 1_000)
+    };
+    assert!((1..10).contains(&missing(&[&other], long)), "as much as is told");
+    // Held in parts: as far as they can be looked at.
+    let half = |verbs: &[String]| Rule {
+        verbs: verbs.to_vec(),
+        paths: vec!["*".to_owned()],
+        ..all.clone()
+    };
+    let verbs = list("v", 1_000);
+    let (one, two) = (half(&verbs[..500]), half(&verbs[500..]));
+    assert_eq!(missing(&[&one, &two], wanted(1_000, 10)), 0);
+    assert_ne!(missing(&[&one, &two], wanted(1_000, 1_000)), 0);
+    assert_ne!(missing(&[&one], wanted(1_000, 10)), 0);
+    let paths = |count: usize| Rule {
+        verbs: verbs.clone(),
+        paths: list("/p", count),
+        ..Rule::default()
+    };
+    assert_eq!(missing(&[&one, &two], paths(20)), 0);
+    assert_ne!(missing(&[&one, &two], paths(2_000)), 0);
+    let nothing = Rule {
+        verbs: Vec::new(),
+        ..wanted(0, 100_000)
+    };
+    assert_eq!(missing(&[&other], nothing), 0);
+}
+
 /// Recorded from kube-apiserver v1.36.3.
 #[test]
 fn what_is_missing_is_described_compactly() {
