@@ -103,31 +103,24 @@ fn amounts(f: &mut Faults<'_>, item: &LimitRangeItem, name: &str) {
         false => (item.default.get(name), item.default_request.get(name)),
     };
     let named = |text, amount| Some((text, amount?));
-    let (min_named, max_named) = (named("min value", min), named("max value", max));
-    let request_named = named("default request value", request);
+    let (min_value, max_value) = (named("min value", min), named("max value", max));
+    let request_value = named("default request value", request);
+    let default_value = named("default value", default);
     let mut in_order = |field: &str, at: Option<&Quantity>, less: Named<'_>, more: Named<'_>| {
-        if let (Some((less_name, less)), Some((more_name, more))) = (less, more)
+        if let (Some((lesser, less)), Some((greater, more))) = (less, more)
             && less > more
         {
-            let text = format!(
-                "{less_name} {} is greater than {more_name} {}",
-                less.as_str(),
-                more.as_str()
-            );
+            let text = format!("{lesser} {less} is greater than {greater} {more}");
             f.at(field).key(name).invalid(at.map_or("", Quantity::as_str), text);
         }
     };
-    in_order("min", min, min_named, max_named);
-    in_order("defaultRequest", request, min_named, request_named);
-    in_order("defaultRequest", request, request_named, max_named);
-    in_order(
-        "defaultRequest",
-        request,
-        request_named,
-        named("default limit value", default),
-    );
-    in_order("default", min, min_named, named("default value", default));
-    in_order("default", max, named("default value", default), max_named);
+    in_order("min", min, min_value, max_value);
+    in_order("defaultRequest", request, min_value, request_value);
+    in_order("defaultRequest", request, request_value, max_value);
+    let limit = named("default limit value", default);
+    in_order("defaultRequest", request, request_value, limit);
+    in_order("default", min, min_value, default_value);
+    in_order("default", max, default_value, max_value);
     if let Some(most) = item.max_limit_request_ratio.get(name) {
         ratio(&mut f.at("maxLimitRequestRatio").key(name), most, min, max);
     }
@@ -135,9 +128,8 @@ fn amounts(f: &mut Faults<'_>, item: &LimitRangeItem, name: &str) {
         && !may_be_overcommitted(name)
         && default != request
     {
-        let (default, request) = (default.as_str(), request.as_str());
         let text = format!("default value {default} must equal to defaultRequest value {request} in {name}");
-        f.at("defaultRequest").key(name).invalid(request, text);
+        f.at("defaultRequest").key(name).invalid(request.as_str(), text);
     }
 }
 

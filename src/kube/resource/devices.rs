@@ -159,13 +159,11 @@ fn identifier(f: &mut Faults<'_>, id: &str) {
     }
 }
 
-/// Checks a taint. An effect that was there before stays.
-pub fn taint(f: &mut Faults<'_>, taint: &DeviceTaint, old: Option<&DeviceTaint>) {
+/// Checks a taint.
+pub fn taint(f: &mut Faults<'_>, taint: &DeviceTaint) {
     f.at("key").qualified(&taint.key);
     f.at("value").label_value(&taint.value);
-    if old.is_none_or(|old| old.effect != taint.effect) {
-        f.at("effect").one_of_filled(&taint.effect, &EFFECTS);
-    }
+    f.at("effect").one_of_filled(&taint.effect, &EFFECTS);
 }
 
 /// Checks what a request tolerates.

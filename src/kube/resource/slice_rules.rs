@@ -16,7 +16,7 @@ use regex::Regex;
 use super::devices::{attribute_name, binding, bounded, keyed, pool, short_keyed, taint};
 use crate::core::pod_spec::affinity;
 use crate::core::volume_source;
-use crate::faults::Faults;
+use crate::faults::{Faults, given};
 use crate::typed::{same_list, shown};
 
 const MOST_DEVICES: usize = 128;
@@ -96,38 +96,43 @@ fn devices(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&ResourceSl
 
 /// The nodes of all devices, said in one way.
 fn place(f: &mut Faults<'_>, spec: &ResourceSliceSpec) {
-    let mut ways = Vec::new();
-    match spec.node_name.as_deref() {
-        None => {}
-        Some("") => f
-            .at("nodeName")
-            .invalid("", "must be either unset or set to a non-empty string"),
-        Some(name) => {
-            ways.push("`nodeName`");
-            f.at("nodeName").subdomain(name);
-        }
-    }
-    if let Some(selector) = spec.node_selector.as_deref() {
-        ways.push("`nodeSelector`");
-        node_selector(&mut f.at("nodeSelector"), selector);
-        if selector.node_selector_terms.len() != 1 {
-            let text = "must have exactly one node selector term";
-            f.at("nodeSelector")
-                .at("nodeSelectorTerms")
-                .invalid(terms(selector), text);
-        }
-    }
-    flag(f, ("allNodes", "`allNodes`"), spec.all_nodes, &mut ways);
+    let said = (
+        spec.node_name.as_deref(),
+        "must be either unset or set to a non-empty string",
+    );
+    let mut ways = ways(f, said, spec.node_selector.as_deref(), spec.all_nodes, true);
     let each = ("perDeviceNodeSelection", "`perDeviceNodeSelection`");
     flag(f, each, spec.per_device_node_selection, &mut ways);
-    match ways.len() {
-        0 => f.required(ONE_PLACE),
-        1 => {}
-        _ => f.invalid(
-            format!("{{{}}}", ways.join(", ")),
-            format!("{ONE_PLACE}, but multiple fields are set"),
-        ),
+    f.required_if(ways.is_empty(), ONE_PLACE);
+    if ways.len() > 1 {
+        let text = format!("{ONE_PLACE}, but multiple fields are set");
+        f.invalid(format!("{{{}}}", ways.join(", ")), text);
     }
+}
+
+/// The ways in which a slice or a device says where it is: by the name of a node, with what is said of an empty one; by
+/// a selector, in a slice of one term; or by all nodes.
+fn ways(
+    f: &mut Faults<'_>,
+    (name, empty): (Option<&str>, &str),
+    selector: Option<&NodeSelector>,
+    all: Option<bool>,
+    one_term: bool,
+) -> Vec<&'static str> {
+    let mut ways = Vec::new();
+    f.at("nodeName").invalid_if(name == Some(""), "", empty);
+    f.at("nodeName").subdomain(given(name));
+    ways.extend(given(name).map(|_| "`nodeName`"));
+    f.some("nodeSelector", selector, |f, selector| {
+        affinity::node_selector(f, selector, false);
+        if one_term && selector.node_selector_terms.len() != 1 {
+            let text = "must have exactly one node selector term";
+            f.at("nodeSelectorTerms").invalid(terms(selector), text);
+        }
+    });
+    ways.extend(selector.map(|_| "`nodeSelector`"));
+    flag(f, ("allNodes", "`allNodes`"), all, &mut ways);
+    ways
 }
 
 fn terms(selector: &NodeSelector) -> BadValue {
@@ -135,10 +140,6 @@ fn terms(selector: &NodeSelector) -> BadValue {
         [] => BadValue::null(),
         terms => list_value(terms.iter().map(|term| term as _)),
     }
-}
-
-fn node_selector(f: &mut Faults<'_>, selector: &NodeSelector) {
-    affinity::node_selector(f, selector, false);
 }
 
 fn flag(f: &mut Faults<'_>, (name, way): (&str, &'static str), is_set: Option<bool>, ways: &mut Vec<&'static str>) {
@@ -168,7 +169,7 @@ fn device(f: &mut Faults<'_>, device: &Device, old: Option<&Device>, is_placed: 
         capacity(f, amount, is_shared)
     });
     if old.is_none_or(|old| !same_list(&old.taints, &device.taints)) {
-        bounded(f, "taints", (&device.taints, MOST_TAINTS), |f, one| taint(f, one, None));
+        bounded(f, "taints", (&device.taints, MOST_TAINTS), taint);
     }
     let uses = (device.consumes_counters.as_slice(), MOST_USES);
     keyed(
@@ -191,38 +192,26 @@ fn device(f: &mut Faults<'_>, device: &Device, old: Option<&Device>, is_placed: 
 }
 
 fn device_place(f: &mut Faults<'_>, device: &Device) {
-    let mut ways = Vec::new();
-    match device.node_name.as_deref() {
-        None => {}
-        Some("") => f.at("nodeName").invalid("", "must not be empty"),
-        Some(name) => {
-            ways.push("`nodeName`");
-            f.at("nodeName").subdomain(name);
-        }
-    }
-    if let Some(selector) = device.node_selector.as_deref() {
-        ways.push("`nodeSelector`");
-        node_selector(&mut f.at("nodeSelector"), selector);
-    }
-    flag(f, ("allNodes", "`allNodes`"), device.all_nodes, &mut ways);
-    match ways.len() {
-        0 => f.required(ONE_DEVICE_PLACE),
-        1 => {}
-        _ => f.invalid(format!("{{{}}}", ways.join(", ")), ONE_DEVICE_PLACE),
+    let said = (device.node_name.as_deref(), "must not be empty");
+    let ways = ways(f, said, device.node_selector.as_deref(), device.all_nodes, false);
+    f.required_if(ways.is_empty(), ONE_DEVICE_PLACE);
+    if ways.len() > 1 {
+        f.invalid(format!("{{{}}}", ways.join(", ")), ONE_DEVICE_PLACE);
     }
 }
 
 /// An attribute has one value.
 fn attribute(f: &mut Faults<'_>, value: &DeviceAttribute) {
     let text = value.string.as_deref();
-    if text.is_some_and(|text| text.len() > TEXT_MAX) {
-        f.at("string").too_long(TEXT_MAX);
-    }
+    f.at("string").max_bytes(text, TEXT_MAX);
     if let Some(version) = value.version.as_deref() {
+        let is_good = VERSION.as_ref().is_some_and(|form| form.is_match(version));
         let mut f = f.at("version");
-        if !VERSION.as_ref().is_some_and(|form| form.is_match(version)) {
-            f.invalid(version, "must be a string compatible with semver.org spec 2.0.0");
-        }
+        f.invalid_if(
+            !is_good,
+            version,
+            "must be a string compatible with semver.org spec 2.0.0",
+        );
         f.max_bytes(version, TEXT_MAX);
     }
     let are_there = [
@@ -304,46 +293,26 @@ fn in_range(f: &mut Faults<'_>, default: &Quantity, range: &CapacityRequestPolic
     let Some(min) = &range.min else {
         return f.at("min").required("required when validRange is defined");
     };
-    let mut in_order = |at: &str, less: &Quantity, more: &Quantity, (value, text): (&Quantity, &str)| {
-        if less > more {
-            f.at(at).invalid(value.as_str(), text);
-        }
+    let mut in_order = |at: &str, (less, more): (&Quantity, &Quantity), value: &Quantity, text: String| {
+        f.at(at).invalid_if(less > more, value.as_str(), text);
     };
-    let larger = |what: &str| format!("{what} is larger than capacity value: {}", all.as_str());
-    in_order("min", min, all, (min, &larger("min")));
-    in_order(
-        "min",
-        min,
-        default,
-        (default, &format!("default is less than min: {}", min.as_str())),
-    );
+    let larger = |what: &str| format!("{what} is larger than capacity value: {all}");
+    in_order("min", (min, all), min, larger("min"));
+    let text = format!("default is less than min: {min}");
+    in_order("min", (min, default), default, text);
     if let Some(max) = &range.max {
-        in_order(
-            "max",
-            min,
-            max,
-            (min, &format!("min is larger than max: {}", max.as_str())),
-        );
-        in_order("max", max, all, (max, &larger("max")));
-        in_order(
-            "max",
-            default,
-            max,
-            (default, &format!("default is more than max: {}", max.as_str())),
-        );
+        let text = format!("min is larger than max: {max}");
+        in_order("max", (min, max), min, text);
+        in_order("max", (max, all), max, larger("max"));
+        let text = format!("default is more than max: {max}");
+        in_order("max", (default, max), default, text);
     }
     let Some(step) = &range.step else { return };
     let first = min.plus(step);
-    in_order(
-        "step",
-        &first,
-        all,
-        (step, &larger(&format!("one step {}", first.as_str()))),
-    );
+    in_order("step", (&first, all), step, larger(&format!("one step {first}")));
     for value in std::iter::once(default).chain(&range.max) {
         let rest = value.value().wrapping_sub(min.value()).checked_rem(step.value());
         if rest.is_some_and(|rest| rest != 0) {
-            let (step, min) = (step.as_str(), min.as_str());
             let text = format!("value is not a multiple of a given step ({step}) from ({min})");
             f.at("step").invalid(value.as_str(), text);
         }

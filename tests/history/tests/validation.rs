@@ -16,16 +16,17 @@ mod reading;
 use reading::{root, sources};
 
 /// The most lines that there may be; 8 000 are aimed at. It is lowered with the code and never raised for convenience.
-const MOST_LINES: usize = 12_216;
+const MOST_LINES: usize = 11_222;
 /// The most lines of a function of any code below `src/kube`.
 const MOST_OF_FUNCTION: usize = 60;
 /// Less than this would mean that nothing was counted.
 const LEAST_LINES: usize = 2_000;
 
 /// What is no validation of kinds: plug-ins, what the server makes at its start, cells, subresources that act,
-/// allocators, controllers, readers for authorization and flow control, defaults, warnings and what is put together.
-const OTHERS: [&str; 27] = [
+/// allocators, controllers, what is asked of authorizers and read for them, defaults, warnings and what is put together.
+const OTHERS: [&str; 32] = [
     "admission/",
+    "admissionregistration/parameters.rs",
     "admissionregistration/type_checking.rs",
     "authorization/access_review.rs",
     "authorization/attributes.rs",
@@ -35,12 +36,14 @@ const OTHERS: [&str; 27] = [
     "cells/",
     "core/namespace_finalizer.rs",
     "core/node_graph.rs",
+    "core/pod_resources.rs",
     "core/pod_spec/defaults.rs",
     "core/pod_spec/disabled.rs",
     "core/pod_spec/qos.rs",
     "core/pod_spec/warnings",
     "core/service/addresses",
     "core/service/allocation",
+    "core/service/change.rs",
     "core/service/defaults.rs",
     "core/service/families.rs",
     "core/service/ports",
@@ -51,10 +54,13 @@ const OTHERS: [&str; 27] = [
     "flowcontrol/go.rs",
     "flowcontrol/reader.rs",
     "lib.rs",
+    "resource/claim.rs",
+    "resource/claim_access.rs",
     "versions.rs",
 ];
 
-/// Functions of strategies that find no faults, and what kinds register; helpers of theirs count.
+/// Functions of strategies that find no faults, and what kinds register. What they alone call in their file is not
+/// counted either.
 const OTHER_FUNCTIONS: [&str; 22] = [
     "as_written",
     "authorize",
@@ -113,9 +119,39 @@ impl<'t> File<'t> {
 
     /// How many lines find faults.
     fn counted(&self) -> usize {
-        let others = self.functions.iter().filter(|one| OTHER_FUNCTIONS.contains(&one.name));
-        self.lines.len() - others.map(|one| one.count).sum::<usize>()
+        let mut counts = vec![true; self.lines.len()];
+        let names = OTHER_FUNCTIONS.iter();
+        let mut others: Vec<&Function<'_>> = Vec::new();
+        others.extend(names.flat_map(|name| self.functions.iter().filter(move |one| one.name == *name)));
+        while let Some(one) = others.pop() {
+            counts[one.lines()].fill(false);
+            let calls = self.functions.iter().filter(|other| {
+                let is_new = counts[other.first] && !self.lines[other.first].trim().starts_with("pub");
+                is_new && self.lines[one.lines()].iter().any(|line| has_word(line, other.name))
+            });
+            others.extend(calls.filter(|other| !self.is_called(other, &counts)));
+        }
+        counts.into_iter().filter(|counts| *counts).count()
     }
+
+    /// Whether lines that count, but for those of the function itself, have its name.
+    fn is_called(&self, function: &Function<'_>, counts: &[bool]) -> bool {
+        let lines = self.lines.iter().enumerate();
+        let mut others = lines.filter(|(place, _)| counts[*place] && !function.lines().contains(place));
+        others.any(|(_, line)| has_word(line, function.name))
+    }
+}
+
+impl Function<'_> {
+    fn lines(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.count
+    }
+}
+
+/// Whether a line has a word as such.
+fn has_word(line: &str, word: &str) -> bool {
+    let mut words = line.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+    words.any(|found| found == word)
 }
 
 /// Lines that are code, as rustfmt writes it.
@@ -219,9 +255,13 @@ fn what_is_excepted_is_there() {
 #[test]
 fn lines_are_told_apart() {
     let text = "//! Doc.\n\nuse a::{\n    b,\n};\npub(crate) use c::d;\nmod e;\n/// Doc.\npub fn f(\n    g: u8,\n) -> u8 {\n    // \
-                why\n    let h = 1;\n    h\n}\nconst I: u8 = 1;\nfn register() {\n    j();\n}\nfn k() {}\n";
+                why\n    let h = k();\n    h\n}\nconst I: u8 = 1;\nfn register() {\n    j(k());\n}\nfn j() {}\nfn k() {}\n";
     let file = File::read(text);
     let found: Vec<_> = file.functions.iter().map(|one| (one.name, one.count)).collect();
-    assert_eq!(found, [("f", 6), ("register", 3), ("k", 1)]);
-    assert_eq!((file.lines.len(), file.counted()), (11, 8));
+    assert_eq!(found, [("f", 6), ("register", 3), ("j", 1), ("k", 1)]);
+    assert_eq!(
+        (file.lines.len(), file.counted()),
+        (12, 8),
+        "all but `register` and `j`"
+    );
 }

@@ -1,18 +1,18 @@
 //! Statuses of jobs: their conditions, counters, times and indexes fit together. What was stored is looked at only
 //! where something changes.
 
-use std::collections::HashSet;
-
 use keelson_api::batch::v1::{Job, JobSpec, JobStatus};
 use keelson_machinery::equality;
 use keelson_machinery::field::BadValue;
 use keelson_machinery::time::Time;
 
 use super::indexes;
-use crate::faults::Faults;
+use crate::faults::{Faults, Unique};
 use crate::typed::{IMMUTABLE, same, shown_option};
 
 const INDEXED: &str = "Indexed";
+const INCOMPLETE: &str = "cannot set completionTime when there is no Complete=True condition";
+const UNMET: &str = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True";
 
 /// Whether a condition is said to have a value.
 fn says(status: &JobStatus, condition: &str, value: &str) -> bool {
@@ -22,178 +22,182 @@ fn says(status: &JobStatus, condition: &str, value: &str) -> bool {
         .any(|c| c.r#type == condition && c.status == value)
 }
 
-/// Which conditions of an end are true.
-#[derive(Clone, Copy, PartialEq)]
+/// A condition of an end: its name, and whether it is and was true.
+#[derive(Clone, Copy)]
+struct End {
+    name: &'static str,
+    is: bool,
+    was: bool,
+}
+
+impl End {
+    fn changes(self) -> bool {
+        self.is != self.was
+    }
+}
+
+/// The conditions of an end.
 struct Ends {
-    complete: bool,
-    failed: bool,
-    failure_target: bool,
-    success_criteria: bool,
+    complete: End,
+    failed: End,
+    failure_target: End,
+    success_criteria: End,
 }
 
 impl Ends {
-    fn of(status: &JobStatus) -> Ends {
+    fn of(new: &JobStatus, old: &JobStatus) -> Ends {
+        let end = |name: &'static str| End {
+            name,
+            is: says(new, name, "True"),
+            was: says(old, name, "True"),
+        };
         Ends {
-            complete: says(status, "Complete", "True"),
-            failed: says(status, "Failed", "True"),
-            failure_target: says(status, "FailureTarget", "True"),
-            success_criteria: says(status, "SuccessCriteriaMet", "True"),
+            complete: end("Complete"),
+            failed: end("Failed"),
+            failure_target: end("FailureTarget"),
+            success_criteria: end("SuccessCriteriaMet"),
         }
     }
 
     fn is_finished(&self) -> bool {
-        self.complete || self.failed
+        self.complete.is || self.failed.is
     }
-}
 
-/// What of a status is new.
-struct Changes {
-    ends: bool,
-    active: bool,
-    start: bool,
-    completion: bool,
-    completed_indexes: bool,
-    failed_indexes: bool,
+    fn was_finished(&self) -> bool {
+        self.complete.was || self.failed.was
+    }
 }
 
 /// Checks a status that a client writes.
 pub fn check(f: &mut Faults<'_>, job: &Job, old_job: &Job) {
     let (new, old, spec) = (&job.status, &old_job.status, &job.spec);
-    let (ends, ended) = (Ends::of(new), Ends::of(old));
-    let changes = Changes {
-        ends: ends.is_finished() != ended.is_finished(),
-        active: new.active != old.active,
-        start: new.start_time != old.start_time,
-        completion: new.completion_time != old.completion_time,
-        completed_indexes: new.completed_indexes != old.completed_indexes,
-        failed_indexes: new.failed_indexes != old.failed_indexes,
-    };
+    let ends = Ends::of(new, old);
     counts(f, new);
-    conditions_and_times(f, new, (ends, ended), &changes);
-    finished(f, job, old, (ends, ended), &changes);
-    all_indexes(f, new, spec, &changes);
-    if ends.is_finished()
-        && (changes.ends || new.terminating != old.terminating)
-        && let Some(number) = new.terminating.filter(|number| *number > 0)
-    {
-        f.at("terminating")
-            .invalid(number, "terminating>0 is invalid for finished job");
+    conditions_and_times(f, new, old, &ends);
+    if ends.is_finished() {
+        finished(f, job, old, !ends.was_finished());
     }
-    if (changes.active || new.ready != old.ready)
-        && let Some(ready) = new.ready.filter(|ready| *ready > new.active)
-    {
-        f.at("ready").invalid(ready, "cannot set more ready pods than active");
+    all_indexes(f, new, old, spec);
+    if ends.is_finished() && (!ends.was_finished() || new.terminating != old.terminating) {
+        let text = "terminating>0 is invalid for finished job";
+        f.at("terminating").number(new.terminating, |number| number <= 0, text);
     }
-    exclusive(f, ends, spec);
-    against_old(f, job, old, (ends, ended));
+    if new.active != old.active || new.ready != old.ready {
+        let (active, text) = (i64::from(new.active), "cannot set more ready pods than active");
+        f.at("ready").number(new.ready, |ready| ready <= active, text);
+    }
+    exclude(f, ends.success_criteria, ends.failed);
+    exclude(f, ends.success_criteria, ends.failure_target);
+    let is_unmet = spec.success_policy.is_some() && !ends.success_criteria.is && ends.complete.is;
+    f.at("conditions").invalid_if(is_unmet, BadValue::Omitted, UNMET);
+    against_old(f, job, old, &ends);
 }
 
 fn counts(f: &mut Faults<'_>, status: &JobStatus) {
-    for (name, count) in [
-        ("active", status.active),
-        ("succeeded", status.succeeded),
-        ("failed", status.failed),
-        ("ready", status.ready.unwrap_or(0)),
-        ("terminating", status.terminating.unwrap_or(0)),
-    ] {
-        f.at(name).non_negative(count);
-    }
+    f.counts(status, &["active", "succeeded", "failed", "ready", "terminating"]);
     let Some(uncounted) = status.uncounted_terminated_pods.as_deref() else {
         return;
     };
-    let mut seen = HashSet::new();
+    let mut seen = Unique::default();
     let mut f = f.at("uncountedTerminatedPods");
     for (name, pods) in [("succeeded", &uncounted.succeeded), ("failed", &uncounted.failed)] {
         f.each(name, pods, |f, uid| {
-            if uid.is_empty() {
-                f.invalid("", "must not be empty");
-            } else if !seen.insert(uid) {
-                f.duplicate(uid);
+            f.invalid_if(uid.is_empty(), "", "must not be empty");
+            if !uid.is_empty() {
+                seen.check(f, uid);
             }
         });
     }
 }
 
-fn wrong(f: &mut Faults<'_>, text: &str) {
-    f.at("conditions").invalid(BadValue::Omitted, text);
+/// Not both may be true.
+fn exclude(f: &mut Faults<'_>, one: End, other: End) {
+    if one.is && other.is {
+        let text = format!("cannot set {}=True and {}=true conditions", one.name, other.name);
+        f.at("conditions").invalid(BadValue::Omitted, text);
+    }
+}
+
+/// One is true with another alone.
+fn need(f: &mut Faults<'_>, one: End, other: End) {
+    if one.is && !other.is {
+        let text = format!(
+            "cannot set {}=True condition without the {}=true condition",
+            one.name, other.name
+        );
+        f.at("conditions").invalid(BadValue::Omitted, text);
+    }
 }
 
 fn shown(time: Option<Time>) -> BadValue {
-    time.map_or_else(BadValue::null, |time| time.to_string().into())
+    time.map(|time| time.to_string()).into()
 }
 
-fn conditions_and_times(f: &mut Faults<'_>, new: &JobStatus, (ends, ended): (Ends, Ends), changes: &Changes) {
-    let completes = ends.complete != ended.complete;
-    if (completes || ends.failed != ended.failed) && ends.complete && ends.failed {
-        wrong(f, "cannot set Complete=True and Failed=true conditions");
+fn conditions_and_times(f: &mut Faults<'_>, new: &JobStatus, old: &JobStatus, ends: &Ends) {
+    let (complete, failed) = (ends.complete, ends.failed);
+    let (start, end) = (new.start_time, new.completion_time);
+    let ends_anew = end != old.completion_time;
+    if complete.changes() || failed.changes() {
+        exclude(f, complete, failed);
     }
-    if (completes || ends.failure_target != ended.failure_target) && ends.complete && ends.failure_target {
-        wrong(f, "cannot set Complete=True and FailureTarget=true conditions");
+    if complete.changes() || ends.failure_target.changes() {
+        exclude(f, complete, ends.failure_target);
     }
-    if completes || changes.completion {
-        if new.completion_time.is_some() && !ends.complete {
-            let text = "cannot set completionTime when there is no Complete=True condition";
-            f.at("completionTime").invalid(shown(new.completion_time), text);
+    if (complete.changes() || ends_anew) && end.is_some() != complete.is {
+        match end {
+            Some(_) => f.at("completionTime").invalid(shown(end), INCOMPLETE),
+            None => f
+                .at("completionTime")
+                .required("completionTime is required for Complete jobs"),
         }
-        if new.completion_time.is_none() && ends.complete {
-            f.at("completionTime")
-                .required("completionTime is required for Complete jobs");
-        }
     }
-    if let (Some(start), Some(end)) = (new.start_time, new.completion_time)
-        && (changes.start || changes.completion)
+    if let (Some(start), Some(end)) = (start, end)
+        && (new.start_time != old.start_time || ends_anew)
         && end < start
     {
         f.at("completionTime")
             .invalid(shown(Some(end)), "must be equal to or after `startTime`");
     }
-    if (ends.failed != ended.failed || changes.failed_indexes) && ends.failed && !ends.failure_target {
-        wrong(
-            f,
-            "cannot set Failed=True condition without the FailureTarget=true condition",
-        );
+    if failed.changes() || new.failed_indexes != old.failed_indexes {
+        need(f, failed, ends.failure_target);
     }
-    let met = ends.success_criteria != ended.success_criteria;
-    if (completes || met) && ends.complete && !ends.success_criteria {
-        wrong(
-            f,
-            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
-        );
+    if complete.changes() || ends.success_criteria.changes() {
+        need(f, complete, ends.success_criteria);
     }
 }
 
-fn finished(f: &mut Faults<'_>, job: &Job, old: &JobStatus, (ends, _): (Ends, Ends), changes: &Changes) {
+/// Checks what is left of a job that has ended, `newly` or before.
+fn finished(f: &mut Faults<'_>, job: &Job, old: &JobStatus, newly: bool) {
     let (new, spec) = (&job.status, &job.spec);
-    if !ends.is_finished() {
-        return;
-    }
-    if (changes.ends || changes.active) && new.active > 0 {
-        f.at("active")
-            .invalid(new.active, "active>0 is invalid for finished job");
+    if newly || new.active != old.active {
+        let text = "active>0 is invalid for finished job";
+        f.at("active").number(new.active, |active| active <= 0, text);
     }
     let never_began = spec.suspend == Some(true) && spec.completions == Some(0);
-    if (changes.ends || changes.start) && !never_began && new.start_time.is_none() {
-        f.at("startTime").required("startTime is required for finished job");
-    }
+    let is_told = newly || new.start_time != old.start_time;
+    f.at("startTime").required_if(
+        is_told && !never_began && new.start_time.is_none(),
+        "startTime is required for finished job",
+    );
     let uncounted = new.uncounted_terminated_pods.as_deref();
     let is_changed = !same(uncounted, old.uncounted_terminated_pods.as_deref());
-    if (changes.ends || is_changed) && uncounted.is_some_and(|u| !equality::is_zero(u)) {
+    if (newly || is_changed) && uncounted.is_some_and(|u| !equality::is_zero(u)) {
         f.at("uncountedTerminatedPods")
             .invalid(shown_option(uncounted), "must be empty for finished job");
     }
 }
 
-fn all_indexes(f: &mut Faults<'_>, new: &JobStatus, spec: &JobSpec, changes: &Changes) {
+fn all_indexes(f: &mut Faults<'_>, new: &JobStatus, old: &JobStatus, spec: &JobSpec) {
+    let changes_completed = new.completed_indexes != old.completed_indexes;
+    let changes_failed = new.failed_indexes != old.failed_indexes;
     let (completed, failed) = (new.completed_indexes.as_str(), new.failed_indexes.as_deref());
     let per_index = spec.backoff_limit_per_index.is_some();
     if let Some(completions) = spec.completions {
-        if changes.completed_indexes
-            && let Err(error) = indexes::count(completed, completions)
-        {
+        if changes_completed && let Err(error) = indexes::count(completed, completions) {
             f.at("completedIndexes")
                 .invalid(completed, format!("error parsing completedIndexes: {error}"));
         }
-        if let Some(failed) = failed.filter(|_| changes.failed_indexes && per_index)
+        if let Some(failed) = failed.filter(|_| changes_failed && per_index)
             && let Err(error) = indexes::count(failed, completions)
         {
             f.at("failedIndexes")
@@ -201,15 +205,15 @@ fn all_indexes(f: &mut Faults<'_>, new: &JobStatus, spec: &JobSpec, changes: &Ch
         }
     }
     let indexed = spec.completion_mode.as_deref() == Some(INDEXED);
-    if changes.completed_indexes && !completed.is_empty() && !indexed {
+    if changes_completed && !completed.is_empty() && !indexed {
         let text = "cannot set non-empty completedIndexes when non-indexed completion mode";
         f.at("completedIndexes").invalid(completed, text);
     }
     let Some(failed) = failed else { return };
     let text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
     f.at("failedIndexes")
-        .invalid_if(changes.failed_indexes && !per_index, failed, text);
-    if (changes.failed_indexes || changes.completed_indexes)
+        .invalid_if(changes_failed && !per_index, failed, text);
+    if (changes_failed || changes_completed)
         && let Some(completions) = spec.completions
         && let Some(index) = indexes::overlap(completed, failed, completions)
     {
@@ -218,48 +222,27 @@ fn all_indexes(f: &mut Faults<'_>, new: &JobStatus, spec: &JobSpec, changes: &Ch
     }
 }
 
-/// Ends that exclude each other.
-fn exclusive(f: &mut Faults<'_>, ends: Ends, spec: &JobSpec) {
-    if ends.success_criteria && ends.failed {
-        wrong(f, "cannot set SuccessCriteriaMet=True and Failed=true conditions");
-    }
-    if ends.success_criteria && ends.failure_target {
-        wrong(
-            f,
-            "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
-        );
-    }
-    if spec.success_policy.is_some() && !ends.success_criteria && ends.complete {
-        wrong(
-            f,
-            "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
-        );
-    }
-}
-
 /// Ends stay, counters grow, and what has begun has begun when it began.
-fn against_old(f: &mut Faults<'_>, job: &Job, old: &JobStatus, (ends, ended): (Ends, Ends)) {
+fn against_old(f: &mut Faults<'_>, job: &Job, old: &JobStatus, ends: &Ends) {
     let (new, spec) = (&job.status, &job.spec);
-    for (name, is, was) in [
-        ("Failed", ends.failed, ended.failed),
-        ("Complete", ends.complete, ended.complete),
-        ("FailureTarget", ends.failure_target, ended.failure_target),
-    ] {
-        if was && !is {
-            wrong(f, &format!("cannot disable the terminal {name}=True condition"));
+    for end in [ends.failed, ends.complete, ends.failure_target] {
+        if end.was && !end.is {
+            let text = format!("cannot disable the terminal {}=True condition", end.name);
+            f.at("conditions").invalid(BadValue::Omitted, text);
         }
     }
-    if new.failed < old.failed {
-        f.at("failed").invalid(new.failed, "cannot decrease the failed counter");
-    }
-    let indexed = spec.completion_mode.as_deref() == Some(INDEXED);
-    let may_shrink = indexed && spec.completions == spec.parallelism;
-    if new.succeeded < old.succeeded && !may_shrink {
-        f.at("succeeded")
-            .invalid(new.succeeded, "cannot decrease the succeeded counter");
-    }
-    if new.completion_time.is_some() && old.completion_time.is_some() && new.completion_time != old.completion_time {
-        f.at("completionTime").invalid(shown(new.completion_time), IMMUTABLE);
+    let may_shrink = spec.completion_mode.as_deref() == Some(INDEXED) && spec.completions == spec.parallelism;
+    let is_less = new.succeeded < old.succeeded && !may_shrink;
+    f.at("failed").invalid_if(
+        new.failed < old.failed,
+        new.failed,
+        "cannot decrease the failed counter",
+    );
+    f.at("succeeded")
+        .invalid_if(is_less, new.succeeded, "cannot decrease the succeeded counter");
+    let (end, ended) = (new.completion_time, old.completion_time);
+    if end.is_some() && ended.is_some() && end != ended {
+        f.at("completionTime").invalid(shown(end), IMMUTABLE);
     }
     let resumes = says(old, "Suspended", "True") && says(new, "Suspended", "False");
     let is_moved = old.start_time.is_some() && new.start_time != old.start_time;
@@ -267,13 +250,11 @@ fn against_old(f: &mut Faults<'_>, job: &Job, old: &JobStatus, (ends, ended): (E
         let text = "field is immutable for unsuspended job once set";
         f.at("startTime").invalid(shown(new.start_time), text);
     }
-    if ended.success_criteria && !ends.success_criteria {
-        wrong(f, "cannot disable the SuccessCriteriaMet=True condition");
-    }
-    if ended.complete && !ended.success_criteria && ends.success_criteria {
-        wrong(
-            f,
-            "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
-        );
-    }
+    let met = ends.success_criteria;
+    let text = "cannot disable the SuccessCriteriaMet=True condition";
+    f.at("conditions")
+        .invalid_if(met.was && !met.is, BadValue::Omitted, text);
+    let text = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions";
+    let is_late = ends.complete.was && !met.was && met.is;
+    f.at("conditions").invalid_if(is_late, BadValue::Omitted, text);
 }

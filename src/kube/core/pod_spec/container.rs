@@ -148,9 +148,9 @@ fn only_ephemeral(f: &mut Faults<'_>, added: &EphemeralContainer) {
         f.at(name).forbidden(NOT_EPHEMERAL);
     }
     f.each("volumeMounts", &common.volume_mounts, |f, mount| {
-        for (name, path) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
-            f.at(name).forbidden_if(!path.is_empty(), NOT_EPHEMERAL);
-        }
+        f.at("subPath").forbidden_if(!mount.sub_path.is_empty(), NOT_EPHEMERAL);
+        let is_said = !mount.sub_path_expr.is_empty();
+        f.at("subPathExpr").forbidden_if(is_said, NOT_EPHEMERAL);
     });
 }
 

@@ -22,10 +22,9 @@ pub fn check(f: &mut Faults<'_>, container: &Container, grace: Option<i64>) {
         container.readiness_probe.as_deref(),
         |f, readiness| {
             probe(f, readiness);
-            if let Some(seconds) = readiness.termination_grace_period_seconds {
-                f.at("terminationGracePeriodSeconds")
-                    .invalid(seconds, "must not be set for readinessProbes");
-            }
+            let seconds = readiness.termination_grace_period_seconds;
+            f.at("terminationGracePeriodSeconds")
+                .number(seconds, |_| false, "must not be set for readinessProbes");
         },
     );
     f.some("startupProbe", container.startup_probe.as_deref(), succeeds_once);
@@ -77,19 +76,14 @@ fn probe(f: &mut Faults<'_>, probe: &Probe) {
         f.at("port").port(grpc.port)
     });
     f.required_if(one.found() == 0, NO_HANDLER);
-    for (name, number) in [
-        ("initialDelaySeconds", probe.initial_delay_seconds),
-        ("timeoutSeconds", probe.timeout_seconds),
-        ("periodSeconds", probe.period_seconds),
-        ("successThreshold", probe.success_threshold),
-        ("failureThreshold", probe.failure_threshold),
-    ] {
-        f.at(name).non_negative(number);
-    }
-    if let Some(seconds) = probe.termination_grace_period_seconds.filter(|seconds| *seconds <= 0) {
-        f.at("terminationGracePeriodSeconds")
-            .invalid(seconds, "must be greater than 0");
-    }
+    f.at("initialDelaySeconds").non_negative(probe.initial_delay_seconds);
+    f.at("timeoutSeconds").non_negative(probe.timeout_seconds);
+    f.at("periodSeconds").non_negative(probe.period_seconds);
+    f.at("successThreshold").non_negative(probe.success_threshold);
+    f.at("failureThreshold").non_negative(probe.failure_threshold);
+    let seconds = probe.termination_grace_period_seconds;
+    f.at("terminationGracePeriodSeconds")
+        .number(seconds, |seconds| seconds > 0, "must be greater than 0");
 }
 
 fn exec(f: &mut Faults<'_>, exec: &ExecAction) {

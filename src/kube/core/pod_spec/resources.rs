@@ -132,26 +132,19 @@ pub fn of_pod(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
 
 /// What the containers have together is no more than what the pod has.
 fn consistency(f: &mut Faults<'_>, spec: &PodSpec, whole: &ResourceRequirements) {
-    let at_least = |f: &mut Faults<'_>, what: &str, (has, needed): (&Quantity, &Quantity)| {
-        if needed > has {
-            let text = format!(
-                "must be greater than or equal to aggregate container {what} of {}",
-                needed.as_str()
-            );
+    let at_least = |f: &mut Faults<'_>, what: &str, has: Option<&Quantity>, needed: &Quantity| {
+        if let Some(has) = has.filter(|has| needed > *has) {
+            let text = format!("must be greater than or equal to aggregate container {what} of {needed}");
             f.invalid(has.as_str(), text);
         }
     };
-    let requests = aggregate(spec, |resources| &resources.requests);
-    for (name, needed) in &requests {
-        if let Some(has) = whole.requests.get(name) {
-            at_least(&mut f.at("requests").key(name), "requests", (has, needed));
-        }
+    for (name, needed) in &aggregate(spec, |resources| &resources.requests) {
+        let mut f = f.at("requests");
+        at_least(&mut f.key(name), "requests", whole.requests.get(name), needed);
     }
     let limits = aggregate(spec, |resources| &resources.limits);
     for (name, needed) in limits.iter().filter(|(name, _)| is_huge_pages(name)) {
-        if let Some(has) = whole.limits.get(name) {
-            at_least(&mut f.at("limits").key(name), "limits", (has, needed));
-        }
+        at_least(&mut f.at("limits").key(name), "limits", whole.limits.get(name), needed);
     }
     f.each("containers", &spec.containers, |f, container| {
         for (name, limit) in &container.resources.limits {

@@ -138,9 +138,8 @@ fn claims(f: &mut Faults<'_>, claims: &[PodResourceClaim], pod: Option<&ObjectMe
         if !text.is_empty() {
             f.invalid(typed::shown(claim), text);
         }
-        for (field, name) in [("resourceClaimName", named), ("resourceClaimTemplateName", made)] {
-            f.at(field).subdomain(name);
-        }
+        f.at("resourceClaimName").subdomain(named);
+        f.at("resourceClaimTemplateName").subdomain(made);
     });
 }
 
@@ -215,17 +214,12 @@ fn host_name(f: &mut Faults<'_>, spec: &PodSpec) {
 
 /// Names of other objects and of the pod in DNS, and how long it may take.
 fn names(f: &mut Faults<'_>, spec: &PodSpec) {
-    for (field, name) in [
-        ("serviceAccountName", &spec.service_account_name),
-        ("nodeName", &spec.node_name),
-    ] {
-        f.at(field).subdomain(given(name));
-    }
+    f.at("serviceAccountName").subdomain(given(&spec.service_account_name));
+    f.at("nodeName").subdomain(given(&spec.node_name));
     f.at("activeDeadlineSeconds")
         .within(spec.active_deadline_seconds, (1, i32::MAX.into()));
-    for (field, name) in [("hostname", &spec.hostname), ("subdomain", &spec.subdomain)] {
-        f.at(field).label(given(name));
-    }
+    f.at("hostname").label(given(&spec.hostname));
+    f.at("subdomain").label(given(&spec.subdomain));
 }
 
 /// Files that variables are read from lie in volumes of the pod's own.
