@@ -7,7 +7,6 @@ use keelson_extensions::ConversionMetrics;
 use keelson_kube::{BuiltIn, CodeOptions, builtin, coordination};
 use keelson_machinery::scheme::Scheme;
 use keelson_options::Settings;
-use keelson_options::provision::Credentials;
 use keelson_server::server::ShowMetrics;
 
 use crate::Server;
@@ -93,7 +92,6 @@ impl Server {
     pub(crate) fn install_built_in(
         &mut self,
         settings: &Settings,
-        credentials: &Credentials,
         is_shared: bool,
     ) -> Vec<ShowMetrics> {
         if self.elects && is_shared && !coordination::is_among(&self.schemes()) {
@@ -104,7 +102,7 @@ impl Server {
             services: settings.services(),
         });
         let mut hooks = match self.kubernetes {
-            true => keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem)),
+            true => keelson_kube::bootstrap::hooks(&settings.bootstrap()),
             false => builtin::hooks(&self.built_in),
         };
         let mut metrics: Vec<ShowMetrics> = Vec::new();

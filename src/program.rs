@@ -213,7 +213,7 @@ impl Server {
             authentication: authenticators.authentication.clone(),
             authorization: authorizers.authorization.clone(),
         };
-        let config = self.config(settings, &credentials, &certificates, access, stored)?;
+        let config = self.config(settings, &certificates, access, stored)?;
         let running = start(config).map_err(|error| match error {
             ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
             other => OptionError::CommandLine(other.to_string()),
@@ -235,12 +235,11 @@ impl Server {
     fn config(
         mut self,
         settings: &Settings,
-        credentials: &Credentials,
         certificates: &Certificates,
         access: Access,
         stored: Stored,
     ) -> Result<Config, OptionError> {
-        let metrics = self.install_built_in(settings, credentials, stored.store.is_shared());
+        let metrics = self.install_built_in(settings, stored.store.is_shared());
         let mut plugins = match self.kubernetes {
             true => keelson_kube::admission::plugins(&settings.egress),
             false => admission::plugins(),

@@ -145,10 +145,11 @@ impl Settings {
     }
 
     /// What the objects of a fresh server depend on.
-    pub fn bootstrap(&self, client_ca_pem: &str) -> bootstrap::Setting {
+    pub fn bootstrap(&self) -> bootstrap::Setting {
         let text = |range: &Cidr| (format!("{}/{}", range.base, range.prefix), range.base);
         let mut setting = bootstrap::Setting {
-            client_ca_pem: client_ca_pem.to_owned(),
+            // An authority that this server made for itself is no other server's business.
+            client_ca_pem: self.authentication.client_ca_pem.clone().unwrap_or_default(),
             front_proxy: self
                 .authentication
                 .front_proxy

@@ -6,6 +6,7 @@ use actix_web::http::{Method, StatusCode};
 use keelson_base::cooperative::aside;
 use keelson_machinery::status::StatusError;
 
+use crate::audit::Outcome;
 use crate::discovery::Ask;
 use crate::negotiate::{header_text, route};
 use crate::pretty;
@@ -30,15 +31,51 @@ pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpRespons
             {
                 return Some(answer(document));
             }
-            let found = state.discovery.answer(Ask {
+            let ask = Ask {
                 method: http.method().as_str(),
                 path,
                 query: http.query_string(),
                 headers: &headers,
-            })?;
-            Some(found.map_or_else(|error| request.error(&error), answer))
+            };
+            let document = match state.discovery.answer(ask)? {
+                Ok(document) => document,
+                Err(error) => return Some(request.error(&error)),
+            };
+            let outcome = recorded(state, request, ask, &document);
+            Some(respond::recorded_as(outcome, answer(document)))
         }
     }
+}
+
+/// What the audit records of a document of discovery: its JSON, whatever form it is sent in. Nothing of one that the
+/// client has already, nor of those of the issuer of tokens, which are no objects.
+fn recorded(
+    state: &ServerState,
+    request: &Request,
+    ask: Ask<'_>,
+    document: &http::Response<bytes::Bytes>,
+) -> Option<Outcome> {
+    let recording = request.audit.recording();
+    let is_object = ["/api", "/apis"].iter().any(|root| {
+        let rest = ask.path.strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    if !recording.objects() || !is_object || document.status() != http::StatusCode::OK {
+        return None;
+    }
+    let is_aggregated = document.headers().contains_key(http::header::ETAG);
+    let form = match is_aggregated {
+        true => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        false => "application/json",
+    };
+    let headers = http::HeaderMap::from_iter([(http::header::ACCEPT, http::HeaderValue::from_static(form))]);
+    let ask = Ask {
+        query: "",
+        headers: &headers,
+        ..ask
+    };
+    let json = state.discovery.answer(ask)?.ok()?.into_body();
+    recording.of_json(json.trim_ascii_end())
 }
 
 /// Series in the Prometheus text format.

@@ -78,8 +78,8 @@ fn selectors(f: &mut Faults<'_>, resource: &ResourceAttributes) {
     f.some("fieldSelector", resource.field_selector.as_deref(), |f, selector| {
         form(f, &selector.raw_selector, selector.requirements.is_empty());
         f.each("requirements", &selector.requirements, |f, term| {
-            values(&mut f.at("values"), &term.operator, term.values.is_empty());
             f.at("key").required_if(term.key.is_empty(), "must be specified");
+            values(&mut f.at("values"), &term.operator, term.values.is_empty());
         });
     });
     f.some("labelSelector", resource.label_selector.as_deref(), |f, selector| {

@@ -1,6 +1,7 @@
 //! Server-side apply of a document to an object of a resource.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keelson_base::cooperative::aside;
 use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, misfit, read_document, sort_raw_values};
@@ -49,6 +50,10 @@ pub struct Applying {
     pub document: Document,
     /// As an object, without defaults.
     pub applied: Box<dyn Object>,
+    /// Why it is refused when it has been applied without a conflict: what strict decoding says comes after that.
+    pub refused: Option<StatusError>,
+    /// Whether it has been applied, whatever becomes of the object then.
+    pub made: AtomicBool,
 }
 
 impl Applying {
@@ -75,10 +80,19 @@ impl Applying {
         let converts = self.resource.conversion.converter().is_some();
         let is_long = self.is_long(current);
         if !is_long && !converts {
-            return now(self.resource.apply(current, self, &ConversionMemo::default()));
+            return now(self.make(current, &ConversionMemo::default()));
         }
         let (applying, current) = (self.clone(), current.map(|current| current.clone_object()));
         later(applying.run(current, is_long))
+    }
+
+    fn make(&self, current: Option<&dyn Object>, memo: &ConversionMemo) -> Result<Box<dyn Object>, StatusError> {
+        let made = self.resource.apply(current, self, memo)?;
+        self.made.store(true, Ordering::Relaxed);
+        match &self.refused {
+            Some(error) => Err(error.clone()),
+            None => Ok(made),
+        }
     }
 
     /// With the conversions that it needs: they are asked for when it has ended without one, and it runs again.
@@ -92,7 +106,7 @@ impl Applying {
         loop {
             let (applying, current) = (self.clone(), current.clone());
             let work = move || {
-                let made = applying.resource.apply(current.as_deref(), &applying, &memo);
+                let made = applying.make(current.as_deref(), &memo);
                 (made, memo)
             };
             let made;

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use keelson_access::authz::Authorization;
 use keelson_access::user::{GROUP_MASTERS, User};
@@ -218,6 +219,8 @@ impl Objects {
             text,
             document,
             applied,
+            refused: None,
+            made: AtomicBool::new(false),
         });
         let request = UpdateRequest {
             uid_is_precondition: false,

@@ -1,6 +1,7 @@
 //! PATCH with an apply document: server-side apply.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
@@ -39,40 +40,59 @@ pub(super) fn is_apply(request: &Request) -> bool {
 pub(super) struct ApplyBody {
     pub text: Vec<u8>,
     pub document: Document,
+    pub repeated: Repeated,
+}
+
+/// What is said of keys that stand twice, when the document has been applied.
+pub(super) enum Repeated {
+    /// Nothing.
+    Passed,
+    Warnings(Vec<String>),
+    Refused(StatusError),
+}
+
+impl Repeated {
+    /// What the client is warned of, or why it is refused.
+    fn told(self) -> (Vec<String>, Option<StatusError>) {
+        match self {
+            Repeated::Passed => (Vec::new(), None),
+            Repeated::Warnings(warnings) => (warnings, None),
+            Repeated::Refused(error) => (Vec::new(), Some(error)),
+        }
+    }
 }
 
 impl ApplyBody {
     /// Reads a body into an empty message of a kind.
-    ///
-    /// The second value are warnings for the client.
     pub fn read(
         body: &[u8],
         want: &Gvk,
         validation: FieldValidation,
         message: &mut dyn Kind,
-    ) -> Result<(ApplyBody, Vec<String>), StatusError> {
+    ) -> Result<ApplyBody, StatusError> {
         // JSON is YAML, but read in a fraction of the time. Which keys stand twice, and where, YAML tells.
         let is_json = body.trim_ascii_start().first() == Some(&b'{') && json::validate(body).is_ok();
         if is_json && let Ok(document) = read(body, want, message)? {
-            let text = body.to_vec();
-            return Ok((ApplyBody { text, document }, Vec::new()));
+            return Ok(ApplyBody {
+                text: body.to_vec(),
+                document,
+                repeated: Repeated::Passed,
+            });
         }
         let wrong = |what: &str, why: &str| StatusError::bad_request(format!("error {what} YAML: error {why}"));
         let (text, repeated) =
             yaml::to_json_strict(body).map_err(|e| wrong("decoding", &format!("converting YAML to JSON: {e}")))?;
-        let mut warnings = Vec::new();
-        match (repeated, validation) {
+        let repeated = match (repeated, validation) {
             (Some(repeated), FieldValidation::Strict) => {
-                return Err(wrong(
-                    "strict decoding",
-                    &format!("converting YAML to JSON: {repeated}"),
-                ));
+                let why = format!("converting YAML to JSON: {repeated}");
+                Repeated::Refused(wrong("strict decoding", &why))
             }
             (Some(repeated), FieldValidation::Warn) => {
-                warnings.extend(repeated.lines().skip(1).map(|line| line.trim().to_owned()));
+                let lines = repeated.lines().skip(1).map(|line| line.trim().to_owned());
+                Repeated::Warnings(lines.collect())
             }
-            _ => {}
-        }
+            _ => Repeated::Passed,
+        };
         let found = match text.first() {
             Some(b'{') => None,
             Some(b'n') | None => return Err(invalid_type(&TypeMeta::default())),
@@ -89,7 +109,11 @@ impl ApplyBody {
             return Err(wrong("decoding", &why));
         }
         match read(&text, want, message)? {
-            Ok(document) => Ok((ApplyBody { text, document }, warnings)),
+            Ok(document) => Ok(ApplyBody {
+                text,
+                document,
+                repeated,
+            }),
             Err(Duplicate) => Err(StatusError::internal_error("a document without repeated keys has them")),
         }
     }
@@ -136,7 +160,6 @@ fn invalid_type(named: &TypeMeta) -> StatusError {
 
 /// The body of an apply, and the object that it is without defaults. A long one is read on another thread.
 async fn document(
-    request: &Request,
     endpoint: &Endpoint,
     body: Bytes,
     validation: FieldValidation,
@@ -144,15 +167,13 @@ async fn document(
     let (gvk, mut applied) = (endpoint.kind.gvk(), endpoint.kind.new_object());
     let is_long = body.len() > LARGE_BODY_BYTES;
     let read = move || {
-        let (body, warnings) = ApplyBody::read(&body, &gvk, validation, &mut *applied)?;
-        Ok::<_, StatusError>((body, warnings, applied))
+        let body = ApplyBody::read(&body, &gvk, validation, &mut *applied)?;
+        Ok::<_, StatusError>((body, applied))
     };
-    let (body, warnings, applied) = match is_long {
-        false => read()?,
-        true => aside(read).await?,
-    };
-    request.warnings.borrow_mut().extend(warnings);
-    Ok((body, applied))
+    match is_long {
+        false => read(),
+        true => aside(read).await,
+    }
 }
 
 impl Rest {
@@ -166,14 +187,21 @@ impl Rest {
         let options = WriteOptions::parse(&request.query, Writing::Apply)?;
         let body = request.body().await?;
         request.audit.sent_patch(&body);
-        let document = document(request, endpoint, body, options.field_validation).await;
+        let document = document(endpoint, body, options.field_validation).await;
         if let (Err(_), Some(_)) = (&document, subresource) {
             // Nothing is made through a subresource: that there is no object is said first.
             let (namespace, name) = (&request.info.namespace, &request.info.name);
             self.verbs.get(&endpoint.resource, namespace, name, None).await?;
         }
         let (body, applied) = document?;
-        check(request, endpoint, &*applied)?;
+        if !applied.meta().managed_fields.is_empty() {
+            return Err(StatusError::bad_request("metadata.managedFields must be nil"));
+        }
+        let (warnings, refused) = body.repeated.told();
+        if let Err(error) = check_place(request, endpoint, &*applied) {
+            request.warnings.borrow_mut().extend(warnings);
+            return Err(refused.unwrap_or(error));
+        }
         let writer = request.writer(endpoint, self.now());
         let context = Context {
             tracking: Tracking::Done,
@@ -189,6 +217,8 @@ impl Rest {
             text: body.text,
             document: body.document,
             applied,
+            refused,
+            made: AtomicBool::new(false),
         });
         let wanted = UpdateRequest {
             creation: subresource.is_none().then_some(&*request.info),
@@ -197,18 +227,19 @@ impl Rest {
         };
         let options = Options::Patch(write_options(request));
         let target = named(request, endpoint, subresource, &context, options);
-        let updated = self.verbs.apply(&target, &wanted, &applying).await?;
+        let updated = self.verbs.apply(&target, &wanted, &applying).await;
+        if applying.made.load(Ordering::Relaxed) {
+            request.warnings.borrow_mut().extend(warnings);
+        }
+        let updated = updated?;
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
     }
 }
 
-/// What the document must agree with.
-fn check(request: &Request, endpoint: &Endpoint, applied: &dyn Object) -> Result<(), StatusError> {
+/// The document must be of the object that the path names.
+fn check_place(request: &Request, endpoint: &Endpoint, applied: &dyn Object) -> Result<(), StatusError> {
     let meta = applied.meta();
-    if !meta.managed_fields.is_empty() {
-        return Err(StatusError::bad_request("metadata.managedFields must be nil"));
-    }
     if !meta.name.is_empty() {
         check_name(&request.info.name, &meta.name)?;
     }

@@ -96,7 +96,7 @@ impl Rest {
             }
         }?;
         request.audit.sent_options(&options);
-        Ok(options)
+        options::checked_delete_options(options)
     }
 }
 

@@ -229,7 +229,7 @@ pub fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, StatusErr
     checked_delete_options(options)
 }
 
-/// The options of a deletion in a JSON body.
+/// The options of a deletion in a JSON body, which may contradict themselves.
 pub fn delete_options_of_json(json: &[u8]) -> Result<DeleteOptions, StatusError> {
     let mut options = DeleteOptions::default();
     json::read_within(json, &mut options, &Budget::of_request()).map_err(|e| match e {
@@ -239,7 +239,7 @@ pub fn delete_options_of_json(json: &[u8]) -> Result<DeleteOptions, StatusError>
         e @ DecodeError::TooLarge => StatusError::entity_too_large(e),
         e => StatusError::bad_request(e.to_string()),
     })?;
-    checked_delete_options(options)
+    Ok(options)
 }
 
 /// The same of a message in protobuf.
@@ -249,7 +249,7 @@ pub fn delete_options_of_protobuf(raw: &[u8]) -> Result<DeleteOptions, StatusErr
         e @ DecodeError::TooLarge => StatusError::entity_too_large(e),
         e => StatusError::bad_request(e.to_string()),
     })?;
-    checked_delete_options(options)
+    Ok(options)
 }
 
 /// Refuses options that contradict themselves.
@@ -276,6 +276,6 @@ mod tests {
     fn options_in_protobuf_are_read_within_the_budget_of_a_request() {
         let read = |items: usize| delete_options_of_protobuf(&[0x2a, 0].repeat(items)).map(|_| ());
         assert_eq!(read(1_000_000).unwrap_err().code, 413);
-        assert_ne!(read(1000).unwrap_err().code, 413, "these are wrong in another way");
+        assert!(read(1000).is_ok());
     }
 }

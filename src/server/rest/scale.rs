@@ -70,7 +70,7 @@ impl Rest {
         // What is wrong with a whole body is said before whether there is something to scale.
         let asked = match &change {
             Change::Apply(options) => {
-                let (applied, text) = self.applied(request, scale, &body, options)?;
+                let (applied, text) = self.applied(scale, &body, options)?;
                 Asked::Applied(applied, text)
             }
             Change::Replace(format, options) => {
@@ -115,15 +115,13 @@ impl Rest {
     /// The document of an apply request to a scale.
     fn applied(
         &self,
-        request: &Request,
         scale: &SubresourceDesc,
         body: &[u8],
         options: &WriteOptions,
     ) -> Result<(Box<dyn Kind>, ApplyBody), StatusError> {
         let mut applied = self.new_scale(scale)?;
         let gvk = applied.gvk().clone();
-        let (body, warnings) = ApplyBody::read(body, &gvk, options.field_validation, &mut *applied)?;
-        request.warnings.borrow_mut().extend(warnings);
+        let body = ApplyBody::read(body, &gvk, options.field_validation, &mut *applied)?;
         match &body.document.unfit {
             Some(why) => Err(unfit_document(applied.as_reflect(), &gvk, why)),
             None => Ok((applied, body)),
@@ -270,15 +268,15 @@ impl Rest {
 pub(super) fn same_uid(
     endpoint: &Endpoint,
     scale: &SubresourceDesc,
-    view: &dyn Kind,
-    new: &dyn Kind,
+    view: &dyn Reflect,
+    new: &dyn Reflect,
 ) -> Result<(), StatusError> {
-    let uid = |kind: &dyn Kind| jsonpath::lookup_text(kind.as_reflect(), "metadata.uid").into_owned();
+    let uid = |scale: &dyn Reflect| jsonpath::lookup_text(scale, "metadata.uid").into_owned();
     let (wanted, found) = (uid(new), uid(view));
     if wanted.is_empty() || wanted == found {
         return Ok(());
     }
-    let name = jsonpath::lookup_text(view.as_reflect(), "metadata.name").into_owned();
+    let name = jsonpath::lookup_text(view, "metadata.name").into_owned();
     let resource = format!("{}/{}", endpoint.kind.plural, scale.name);
     let text = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
     Err(StatusError::conflict(&endpoint.kind.group, &resource, &name, text))

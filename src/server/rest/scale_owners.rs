@@ -2,6 +2,7 @@
 
 use keelson_machinery::apply::{Apply, ApplyError};
 use keelson_machinery::fieldset::FieldSet;
+use keelson_machinery::jsonpath;
 use keelson_machinery::managedfields::{Change, Managed, VersionError, Versions, Writer, track};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
@@ -74,14 +75,42 @@ impl<'a> ScaleOwners<'a> {
         track(&mut self.of_scale, change, &self.writer).map_err(StatusError::internal_error)
     }
 
-    /// The Scale that an apply makes of the present one.
+    /// An apply to the scale of a custom resource whose replicas nobody owns: kube-apiserver can't convert the empty
+    /// Scale that it compares with then, and fails.
+    pub fn check_applicable(&self) -> Result<(), StatusError> {
+        if !self.of_scale.is_empty() {
+            return Ok(());
+        }
+        let failure = self.conversion_failure("live", "");
+        Err(StatusError::unknown(format!(
+            "failed to create manager for existing fields: {failure}"
+        )))
+    }
+
+    /// An apply to the scale of a custom resource that changes something: kube-apiserver can't convert the Scale that
+    /// comes of it.
+    pub fn unconverted(&self, applied: &dyn Reflect) -> StatusError {
+        let name = jsonpath::lookup_text(applied, "metadata.name");
+        StatusError::unknown(self.conversion_failure("new", &name))
+    }
+
+    fn conversion_failure(&self, which: &str, name: &str) -> String {
+        let version = &self.writer.api_version;
+        format!(
+            "failed to convert {which} object (/{name}; {version}, Kind={}) to proper version: request to convert CR to an \
+             invalid group/version: {version}",
+            self.scale.kind
+        )
+    }
+
+    /// The Scale that an apply makes of the present one, and whether that is another one.
     pub fn apply(
         &mut self,
         live: &dyn Reflect,
         applied: &dyn Reflect,
         body: &ApplyBody,
         force: bool,
-    ) -> Result<Box<dyn Reflect>, StatusError> {
+    ) -> Result<(Box<dyn Reflect>, bool), StatusError> {
         let mut target = live.clone_message();
         let apply = Apply {
             writer: &self.writer,
@@ -93,7 +122,7 @@ impl<'a> ScaleOwners<'a> {
             versions: &OneVersion(&self.writer.api_version),
         };
         match apply.run(&mut self.of_scale, &mut *target) {
-            Ok(_) => Ok(target),
+            Ok(changed) => Ok((target, changed)),
             Err(ApplyError::Conflicts(found)) => Err(conflict(&found)),
             Err(ApplyError::Convert(why)) => Err(StatusError::unknown(why)),
         }

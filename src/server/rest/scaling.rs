@@ -14,6 +14,7 @@ use keelson_registry::outcome::{later, now};
 use keelson_registry::write::Updater;
 use keelson_registry::{Endpoint, Outcome, Target};
 
+use super::apply::Repeated;
 use super::scale::{Asked, check, check_place, put_back, same_uid};
 use super::scale_owners::ScaleOwners;
 use super::{Rest, custom_scale};
@@ -97,7 +98,21 @@ impl Scaling<'_> {
         match self.asked {
             Asked::Applied(applied, text) => {
                 let force = self.request.query.flag("force");
-                owners.apply(view.as_reflect(), applied.as_reflect(), text, force)
+                let is_custom = self.endpoint.resource.is_custom();
+                if is_custom {
+                    owners.check_applicable()?;
+                }
+                let (made, changed) = owners.apply(view.as_reflect(), applied.as_reflect(), text, force)?;
+                match &text.repeated {
+                    Repeated::Passed => {}
+                    Repeated::Warnings(warnings) => warn(warnings),
+                    Repeated::Refused(error) => return Err(error.clone()),
+                }
+                same_uid(self.endpoint, self.scale, view.as_reflect(), &*made)?;
+                match is_custom && changed {
+                    true => Err(owners.unconverted(applied.as_reflect())),
+                    false => Ok(made),
+                }
             }
             Asked::Replaced(new, problems) => {
                 warn(problems);
@@ -116,7 +131,7 @@ impl Scaling<'_> {
                 let problems = self
                     .rest
                     .patched(self.endpoint, patch, &*kind, *validation, &mut *new)?;
-                same_uid(self.endpoint, self.scale, &*kind, &*new)?;
+                same_uid(self.endpoint, self.scale, kind.as_reflect(), new.as_reflect())?;
                 warn(&problems);
                 owners.update(view.as_reflect(), new.as_reflect())?;
                 Ok(new.clone_message())

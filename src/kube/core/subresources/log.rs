@@ -27,8 +27,10 @@ impl Handler for Log {
             let authority = kubelet.authority();
             let meta = &pod.metadata;
             let url = format!(
-                "https://{authority}/containerLogs/{}/{}/{container}",
-                meta.namespace, meta.name
+                "https://{authority}/containerLogs/{}/{}/{container}{}",
+                meta.namespace,
+                meta.name,
+                log_options::kubelet_query(&options)
             );
             dial(&authority)
                 .await

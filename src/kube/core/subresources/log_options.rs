@@ -46,6 +46,29 @@ fn fault(text: &str) -> &'static str {
     }
 }
 
+/// The options as a kubelet is asked with them: with the question mark, sorted by name.
+pub fn kubelet_query(options: &PodLogOptions) -> String {
+    let flag = |set: bool| set.then(|| "true".to_owned());
+    let number = |number: Option<i64>| number.map(|n| n.to_string());
+    let since = options.since_time.as_ref().map(|time| time.to_string().replace(':', "%3A"));
+    let pairs = [
+        ("follow", flag(options.follow)),
+        ("limitBytes", number(options.limit_bytes)),
+        ("previous", flag(options.previous)),
+        ("sinceSeconds", number(options.since_seconds)),
+        ("sinceTime", since),
+        ("tailLines", number(options.tail_lines)),
+        ("timestamps", flag(options.timestamps)),
+    ];
+    let mut text = String::new();
+    for (name, value) in pairs {
+        let Some(value) = value else { continue };
+        text.push(if text.is_empty() { '?' } else { '&' });
+        text.extend([name, "=", &value]);
+    }
+    text
+}
+
 /// The ports of a port-forward.
 pub fn ports(query: &Query) -> Result<Vec<u16>, StatusError> {
     let read = |text: &str| {
@@ -109,6 +132,20 @@ mod tests {
         ] {
             let options = parse(&Query::parse(query)).unwrap();
             assert_eq!(lines(&validate(&options)), want, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_kubelet_is_asked_with_the_options_that_are_set() {
+        for (query, want) in [
+            ("container=c", ""),
+            ("follow=true", "?follow=true"),
+            (
+                "timestamps=1&tailLines=3&previous=true&sinceTime=2020-01-01T00:00:00Z",
+                "?previous=true&sinceTime=2020-01-01T00%3A00%3A00Z&tailLines=3&timestamps=true",
+            ),
+        ] {
+            assert_eq!(kubelet_query(&parse(&Query::parse(query)).unwrap()), want, "{query}");
         }
     }
 

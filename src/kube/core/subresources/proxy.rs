@@ -87,9 +87,10 @@ async fn endpoint(call: &Call<'_>, target: &Target<'_>) -> Result<String, Status
         .iter()
         .find(|s| !s.addresses.is_empty() && s.ports.iter().any(|p| p.name == port));
     let address = fitting.and_then(|s| s.addresses.first());
-    address
-        .map(|a| a.ip.clone())
-        .ok_or_else(|| StatusError::service_unavailable(format!("no endpoints available for service {name:?}")))
+    address.map(|a| a.ip.clone()).ok_or_else(|| {
+        let asked = call.name();
+        StatusError::service_unavailable(format!("no endpoints available for service {asked:?}"))
+    })
 }
 
 /// The name of the service's port that is asked for; numbers must be those of one.
