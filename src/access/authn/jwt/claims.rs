@@ -6,12 +6,22 @@ use serde_json::Value;
 /// Seconds by which clocks may differ.
 const LEEWAY: i64 = 60;
 
+/// Reads a claim; null is none, as for Go.
+pub fn null_is_none<'de, T, D>(claim: D) -> Result<T, D::Error>
+where
+    T: serde::Deserialize<'de> + Default,
+    D: serde::Deserializer<'de>,
+{
+    use serde::Deserialize as _;
+    Option::<T>::deserialize(claim).map(Option::unwrap_or_default)
+}
+
 /// Claims of RFC 7519. What is absent is none.
 #[derive(serde::Deserialize, Default, Debug)]
 pub struct RegisteredClaims {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     pub iss: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     pub sub: String,
     #[serde(default)]
     pub aud: Audience,
@@ -21,7 +31,7 @@ pub struct RegisteredClaims {
     pub nbf: Option<Moment>,
     #[serde(default)]
     pub iat: Option<Moment>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     pub jti: String,
 }
 
@@ -120,6 +130,14 @@ mod tests {
 
     fn read(json: &str) -> Result<RegisteredClaims, String> {
         serde_json::from_str(json).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn texts_that_are_null_are_none() {
+        let claims = r#"{"iss": null, "sub": null, "jti": null, "exp": null}"#;
+        let claims: RegisteredClaims = serde_json::from_str(claims).unwrap();
+        assert_eq!([&*claims.iss, &*claims.sub, &*claims.jti], [""; 3]);
+        assert!(claims.exp.is_none());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 pub use algorithm::Algorithm;
-pub use claims::{Audience, Moment, RegisteredClaims, Untimely};
+pub use claims::{Audience, Moment, RegisteredClaims, Untimely, null_is_none};
 pub(super) use key::without_leading_zeros;
 pub use key::{KeySet, VerifyingKey};
 pub(super) use pem::p521_key;

@@ -3,22 +3,22 @@
 use serde::Deserialize;
 
 use super::{INVALIDATED, Refusal, ServiceAccountTokens, account_user, check_reference};
-use crate::authn::jwt::{Moment, RegisteredClaims, Untimely};
+use crate::authn::jwt::{Moment, RegisteredClaims, Untimely, null_is_none};
 use crate::authn::objects::Source;
 use crate::user::{EXTRA_CREDENTIAL_ID, User};
 
 /// The claims of this kind of token alone.
 #[derive(Deserialize)]
 pub(super) struct PrivateClaims {
-    #[serde(rename = "kubernetes.io", default)]
+    #[serde(rename = "kubernetes.io", default, deserialize_with = "null_is_none")]
     kubernetes: Kubernetes,
 }
 
 #[derive(Deserialize, Default)]
 struct Kubernetes {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     namespace: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     serviceaccount: Reference,
     #[serde(default)]
     pod: Option<Reference>,
@@ -33,9 +33,9 @@ struct Kubernetes {
 
 #[derive(Deserialize, Default)]
 struct Reference {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_none")]
     uid: String,
 }
 
