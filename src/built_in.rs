@@ -89,11 +89,7 @@ impl Server {
 
     /// Adds what built-in kinds need when the server starts, in front of what others want; shows what that counts.
     /// `is_shared`: several servers may have the store.
-    pub(crate) fn install_built_in(
-        &mut self,
-        settings: &Settings,
-        is_shared: bool,
-    ) -> Vec<ShowMetrics> {
+    pub(crate) fn install_built_in(&mut self, settings: &Settings, is_shared: bool) -> Vec<ShowMetrics> {
         if self.elects && is_shared && !coordination::is_among(&self.schemes()) {
             self.built_in.push(BuiltIn::Leases);
         }

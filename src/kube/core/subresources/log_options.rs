@@ -50,7 +50,10 @@ fn fault(text: &str) -> &'static str {
 pub fn kubelet_query(options: &PodLogOptions) -> String {
     let flag = |set: bool| set.then(|| "true".to_owned());
     let number = |number: Option<i64>| number.map(|n| n.to_string());
-    let since = options.since_time.as_ref().map(|time| time.to_string().replace(':', "%3A"));
+    let since = options
+        .since_time
+        .as_ref()
+        .map(|time| time.to_string().replace(':', "%3A"));
     let pairs = [
         ("follow", flag(options.follow)),
         ("limitBytes", number(options.limit_bytes)),
