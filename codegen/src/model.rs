@@ -59,6 +59,8 @@ pub struct Field {
     pub number: u32,
     pub ty: FieldType,
     pub optional: bool,
+    /// Read when somebody looks at it.
+    pub lazy: bool,
     pub options: options::Field,
     pub comment: String,
     pub place: Place,

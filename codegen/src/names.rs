@@ -71,6 +71,7 @@ pub fn field_type(model: &Model, field: &Field, depth: usize) -> TokenStream {
         _ => None,
     };
     match message {
+        Some(_) if field.lazy => quote!(::core::option::Option<::keelson_machinery::lazy::Lazy<#plain>>),
         Some(message) if !message.is_leaf() => quote!(::core::option::Option<::std::boxed::Box<#plain>>),
         _ => quote!(::core::option::Option<#plain>),
     }

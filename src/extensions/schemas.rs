@@ -7,18 +7,21 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use keelson_api::apiextensions_k8s_io::v1::JSONSchemaProps;
-use keelson_machinery::json;
+use keelson_machinery::lazy::Lazy;
+use keelson_machinery::reflect::Bytes;
 use keelson_machinery::structural::{JsonSchema, SchemaError};
 
 /// Bytes of texts that are kept for a while although nobody uses them.
 const MAX_RECENT: usize = 4 << 20;
+/// The same of those that were validated and are not served yet: somebody will use them in a moment.
+const MAX_AWAITED: usize = 32 << 20;
 
 /// A schema that a definition says. What it is read as is kept only as long as somebody uses it: a resource without
 /// objects has no need of it.
 #[derive(Debug)]
 pub struct Schema {
     /// JSON, as the definition shows it.
-    pub text: Vec<u8>,
+    pub text: Bytes,
     parsed: Mutex<Weak<JsonSchema>>,
 }
 
@@ -43,9 +46,17 @@ struct Pool {
     known: HashMap<u64, Vec<Weak<Schema>>>,
     /// How many places `known` had when it was cleaned.
     cleaned: usize,
-    /// The oldest first, with what they are read as.
-    recent: VecDeque<(Arc<Schema>, Arc<JsonSchema>)>,
+    /// The oldest first.
+    recent: VecDeque<Recent>,
     bytes: usize,
+}
+
+/// A schema that was read lately.
+struct Recent {
+    schema: Arc<Schema>,
+    /// What it was read as.
+    _parsed: Arc<JsonSchema>,
+    served: bool,
 }
 
 static POOL: Mutex<Option<Pool>> = Mutex::new(None);
@@ -54,25 +65,37 @@ static POOL: Mutex<Option<Pool>> = Mutex::new(None);
 ///
 /// # Errors
 /// Schemas that nest too deep.
-pub fn read(schema: &JSONSchemaProps) -> Result<(Arc<Schema>, Arc<JsonSchema>), SchemaError> {
-    let mut text = Vec::new();
-    json::write(schema, &mut text);
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let hash = hasher.finish();
-    if let Some(found) = with_pool(|pool| pool.find(hash, &text)) {
+pub fn read(schema: &Lazy<JSONSchemaProps>) -> Result<(Arc<Schema>, Arc<JsonSchema>), SchemaError> {
+    let text = schema.text();
+    let hash = hash_of(text);
+    if let Some(found) = with_pool(|pool| pool.find(hash, text)) {
         let parsed = found.parsed();
         return Ok((found, parsed));
     }
-    text.shrink_to_fit();
     // Nobody waits while it is read.
-    let parsed = Arc::new(JsonSchema::parse(&text)?);
+    let parsed = Arc::new(JsonSchema::parse(text)?);
     let schema = Arc::new(Schema {
-        text,
+        text: text.clone(),
         parsed: Mutex::new(Arc::downgrade(&parsed)),
     });
     with_pool(|pool| pool.keep(hash, (&schema, &parsed)));
     Ok((schema, parsed))
+}
+
+/// Says that a schema is served: it need not be read again for that.
+pub fn served(schema: &Arc<Schema>) {
+    with_pool(|pool| pool.served(schema));
+}
+
+/// Of a long text by its ends: what differs in between alone is compared.
+fn hash_of(text: &[u8]) -> u64 {
+    const END: usize = 4 << 10;
+    let mut hasher = DefaultHasher::new();
+    text.len().hash(&mut hasher);
+    let (begin, rest) = text.split_at(text.len().min(END));
+    begin.hash(&mut hasher);
+    rest[rest.len().saturating_sub(END)..].hash(&mut hasher);
+    hasher.finish()
 }
 
 fn with_pool<T>(act: impl FnOnce(&mut Pool) -> T) -> T {
@@ -88,13 +111,13 @@ impl Pool {
 
     fn keep(&mut self, hash: u64, (schema, parsed): (&Arc<Schema>, &Arc<JsonSchema>)) {
         self.known.entry(hash).or_default().push(Arc::downgrade(schema));
-        self.recent.push_back((schema.clone(), parsed.clone()));
+        self.recent.push_back(Recent {
+            schema: schema.clone(),
+            _parsed: parsed.clone(),
+            served: false,
+        });
         self.bytes += schema.text.len();
-        while self.bytes > MAX_RECENT
-            && let Some((oldest, _)) = self.recent.pop_front()
-        {
-            self.bytes -= oldest.text.len();
-        }
+        self.evict();
         if self.known.len() > 2 * self.cleaned + 64 {
             self.known.retain(|_, alike| {
                 alike.retain(|schema| schema.strong_count() > 0);
@@ -103,16 +126,33 @@ impl Pool {
             self.cleaned = self.known.len();
         }
     }
+
+    fn served(&mut self, schema: &Arc<Schema>) {
+        for recent in &mut self.recent {
+            recent.served |= Arc::ptr_eq(&recent.schema, schema);
+        }
+        self.evict();
+    }
+
+    fn evict(&mut self) {
+        while let Some(oldest) = self.recent.front()
+            && self.bytes > if oldest.served { MAX_RECENT } else { MAX_AWAITED }
+        {
+            self.bytes -= oldest.schema.text.len();
+            self.recent.pop_front();
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keelson_machinery::json;
 
     fn schema(text: &str) -> Arc<Schema> {
         let mut props = JSONSchemaProps::default();
         json::read(text.as_bytes(), &mut props).unwrap();
-        read(&props).unwrap().0
+        read(&props.into()).unwrap().0
     }
 
     #[test]
@@ -130,16 +170,22 @@ mod tests {
         let mut pool = Pool::default();
         let made = |n: usize| {
             Arc::new(Schema {
-                text: [&n.to_le_bytes()[..], &vec![0; MAX_RECENT / 8]].concat(),
+                text: [&n.to_le_bytes()[..], &vec![0; MAX_RECENT / 8]].concat().into(),
                 parsed: Mutex::default(),
             })
         };
         let used = made(0);
         pool.keep(0, (&used, &Arc::default()));
         for n in 1..500 {
-            pool.keep(n as u64, (&made(n), &Arc::default()));
+            let made = made(n);
+            pool.keep(n as u64, (&made, &Arc::default()));
+            pool.served(&made);
         }
+        assert!(pool.bytes > MAX_RECENT && pool.bytes <= MAX_AWAITED, "the first one is awaited");
+        pool.served(&used);
         assert!(pool.bytes <= MAX_RECENT && pool.recent.len() <= 8 && pool.known.len() < 200);
+        (500..1000).for_each(|n| pool.keep(n, (&made(n as usize), &Arc::default())));
+        assert!(pool.bytes <= MAX_AWAITED && pool.recent.len() <= 64 && pool.known.len() < 400);
         assert!(pool.find(0, &used.text).is_some() && pool.find(1, &made(1).text).is_none());
     }
 }

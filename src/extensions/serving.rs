@@ -132,6 +132,10 @@ impl Serving {
 
     /// Serves what is stored now. It is read under the lock: what was read before another one has looked is old.
     async fn read(&self, all: &mut All, key: &NamespacedName, lister: &Lister) -> Result<(), StatusError> {
+        let version = lister.resource_version(key).await?;
+        if version.is_some_and(|version| all.get(&key.name).is_some_and(|known| known.resource_version == version)) {
+            return Ok(());
+        }
         let Some((metadata, status)) = lister.part(key, "status").await? else {
             self.forget(all, &key.name).await;
             return Ok(());
@@ -164,7 +168,6 @@ impl Serving {
             return is_settled;
         };
         let is_settled = match &known.served {
-            _ if known.resource_version == *resource_version => true,
             None => !is_served(part),
             Some(served) => is_served(part) && served.state == State::of(part),
         };

@@ -11,6 +11,7 @@ pub mod fieldset;
 pub mod json;
 mod json_text;
 pub mod jsonpath;
+pub mod lazy;
 pub mod managedfields;
 pub mod patch;
 mod pattern;

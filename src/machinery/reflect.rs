@@ -48,9 +48,9 @@ pub trait Reflect: Any + Send + Sync {
     fn handle(&self) -> &Desc;
     /// The value of field `index` (its place in [`MessageDesc::fields`]); [`Value::Absent`] for an index out of range.
     fn get(&self, index: usize) -> Value<'_>;
-    /// Appends the values of all fields, in their order: for walks over whole messages, which take half the time of
-    /// asking for one value after the other.
-    fn values<'a>(&'a self, values: &mut Vec<Value<'a>>);
+    /// Appends the fields that say something with their indexes, in their order: all but the absent and empty ones that
+    /// JSON does not show. For walks over whole messages, most of whose fields are empty.
+    fn said<'a>(&'a self, said: &mut Vec<Said<'a>>);
     /// The values that were said of a message of so many fields that it holds no others, by the indexes of fields. What
     /// the value of one is says [`Reflect::get`].
     fn sparse(&self) -> Option<&Sparse> {
@@ -66,12 +66,37 @@ pub trait Reflect: Any + Send + Sync {
     fn rest_mut(&mut self) -> Option<&mut dyn Map> {
         None
     }
-    /// A deep copy.
+    /// It as a message that copies share, where it is one.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
+    /// The same, to take the place of another one.
+    fn shared_mut(&mut self) -> Option<&mut dyn Shared> {
+        None
+    }
+    /// A copy that is independent of this one.
     fn clone_message(&self) -> Box<dyn Reflect>;
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
+
+/// A message that its copies share as long as none is changed, and that is read of its JSON text when somebody looks at
+/// its fields.
+pub trait Shared {
+    /// The JSON text.
+    fn text(&self) -> &Bytes;
+    /// Makes it the message of this JSON object, which is known to be one, and is not read before somebody looks at it.
+    fn set_text(&mut self, text: Bytes);
+    /// Whether it is known, without a look at the fields, that the other is the same in all respects.
+    fn is_same(&self, other: &dyn Shared) -> bool;
+    /// Becomes a copy of the other. False: that is of another type.
+    fn share(&mut self, other: &dyn Shared) -> bool;
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// The index of a field, and its value.
+pub type Said<'a> = (u16, Value<'a>);
 
 /// The indexes of fields of a message that may have a value, ascending: of a sparse one those that were said, of any
 /// other all.

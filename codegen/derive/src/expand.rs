@@ -201,6 +201,14 @@ fn rules(attributes: &MessageAttributes, fields: &[Field<'_>]) -> (TokenStream, 
 fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let indexes: Vec<Index> = (0..fields.len()).map(Index::from).collect();
     let names: Vec<&Ident> = fields.iter().map(|f| f.ident).collect();
+    let said = fields.iter().zip(&indexes).map(|(field, index)| {
+        let name = field.ident;
+        let say = quote!(said.push((#index, __reflect::Field::value(&self.#name))););
+        match field.attributes.flags.contains(&"ALWAYS") {
+            true => say,
+            false => quote!(if !__reflect::Field::is_bare(&self.#name) { #say }),
+        }
+    });
     let get_mut = if fields.is_empty() {
         quote!(::core::option::Option::None)
     } else {
@@ -225,8 +233,8 @@ fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
                     _ => __reflect::Value::Absent,
                 }
             }
-            fn values<'a>(&'a self, values: &mut ::std::vec::Vec<__reflect::Value<'a>>) {
-                values.extend_from_slice(&[#(__reflect::Field::value(&self.#names)),*]);
+            fn said<'a>(&'a self, said: &mut ::std::vec::Vec<__reflect::Said<'a>>) {
+                #(#said)*
             }
             fn get_mut(&mut self, index: usize) -> ::core::option::Option<__reflect::Slot<'_>> {
                 #get_mut

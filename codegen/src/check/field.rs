@@ -63,6 +63,10 @@ impl Checker<'_> {
             let text = "an inlined field has no JSON name that could be written or required: say it of its own fields";
             texts.push(text.to_owned());
         }
+        let optional_message = self.field.optional && matches!(self.field.ty, FieldType::Message(_));
+        if self.field.lazy && (!optional_message || self.inner().is_none()) {
+            texts.push("`lazy` belongs to `optional` messages: take it out".to_owned());
+        }
         if o.omit_zero && !plain_message {
             texts.push("`omit_zero` belongs to messages that are not `optional`: take it out".to_owned());
         }

@@ -184,6 +184,12 @@ fn converted(value: TokenStream, field: &Field, function: &Ident) -> TokenStream
                 })
                 .collect::<::core::result::Result<_, #fault>>()?
         },
+        _ if field.lazy => quote! {
+            #value
+                .map(|value| #function(value.into_message()).map(::keelson_machinery::lazy::Lazy::from))
+                .transpose()
+                .map_err(|fault: #fault| fault.below(#name))?
+        },
         _ if field.optional => quote! {
             #value
                 .map(|value| #function(*value).map(::std::boxed::Box::new))

@@ -81,13 +81,10 @@ impl DefinitionNames {
     /// Whether a definition is as it was left: what is told of then is a write of this controller.
     async fn is_settled(&self, name: &str, context: &ControllerContext) -> Result<bool, Failure> {
         let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
-        let Some(metadata) = lister.metadata(&key_of(name)).await? else {
+        let Some(version) = lister.resource_version(&key_of(name)).await? else {
             return Ok(false);
         };
-        let settled = self.settled.borrow();
-        Ok(settled
-            .get(name)
-            .is_some_and(|known| *known == metadata.resource_version))
+        Ok(self.settled.borrow().get(name) == Some(&version))
     }
 
     /// Gives it the names that it can have, and establishes it where these are all. One write says both. `None`: it has

@@ -257,7 +257,11 @@ impl Checker<'_> {
     fn call(&mut self, id: u64, call: &CallExpr) -> Checked {
         match (call.func_name.as_str(), call.args.as_slice()) {
             (operators::LOGICAL_AND | operators::LOGICAL_OR, [left, right]) => {
-                let pair = Box::new([self.boolean(left), self.boolean(right)]);
+                // What one finds out about unknown types the other one is measured by.
+                let [(one, one_type), (other, other_type)] = [self.node(left), self.node(right)];
+                let one = self.expected(left, (one, one_type), &Type::Bool).0;
+                let other = self.expected(right, (other, other_type), &Type::Bool).0;
+                let pair = Box::new([one, other]);
                 let kind = match call.func_name == operators::LOGICAL_AND {
                     true => Kind::And(pair),
                     false => Kind::Or(pair),
@@ -339,21 +343,22 @@ impl Checker<'_> {
     ) -> Checked {
         let (nodes, types): (Vec<Node>, Vec<Type>) = arguments.into_iter().unzip();
         let mut result: Option<Type> = None;
-        let before = self.inference.clone();
-        let (mut after, mut overloads) = (None, Vec::new());
+        // What one overload finds out about unknown types holds for those behind it.
+        let mut known = self.inference.clone();
+        let mut overloads = Vec::new();
         for (n, overload) in (0u8..).zip(&function.overloads) {
             if overload.member != member || overload.arity() != types.len() {
                 continue;
             }
-            let mut inference = before.clone();
+            let mut inference = known.clone();
             let Some(ty) = overload.apply(&mut inference, &types) else {
                 continue;
             };
             result = Some(match result {
-                Some(known) if known != ty => Type::Dyn,
+                Some(other) if other != ty => Type::Dyn,
                 _ => ty,
             });
-            after.get_or_insert(inference);
+            known = inference;
             overloads.push(n);
         }
         let Some(ty) = result else {
@@ -366,7 +371,7 @@ impl Checker<'_> {
                 ),
             );
         };
-        self.inference = after.unwrap_or(before);
+        self.inference = known;
         if let Some((argument, text)) = literal_argument(function.name, member, written) {
             let (line, column) = self.parsed.place(argument);
             self.literals.push(Misplaced { line, column, text });
@@ -394,12 +399,14 @@ impl Checker<'_> {
 
     /// A part that has to be of this type.
     fn expect(&mut self, node: &IdedExpr, wanted: &Type) -> Checked {
-        let (checked, ty) = self.node(node);
+        let checked = self.node(node);
+        self.expected(node, checked, wanted)
+    }
+
+    /// As [`Checker::expect`], of a part that was looked at.
+    fn expected(&mut self, node: &IdedExpr, (checked, ty): Checked, wanted: &Type) -> Checked {
         if !self.inference.accept(wanted, &ty) {
-            let (wanted, found) = (
-                self.inference.finish(wanted).shown(),
-                self.inference.finish(&ty).shown(),
-            );
+            let (wanted, found) = (self.inference.finish(wanted).shown(), ty.shown());
             return self.fault(node.id, format!("expected type '{wanted}' but found '{found}'"));
         }
         (checked, ty)

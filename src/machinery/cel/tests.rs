@@ -72,6 +72,35 @@ fn mistakes_are_told_as_kube_apiserver_tells_them() {
             "object.x.all(y.z, true)",
             "ERROR: <input>:1:15: argument must be a simple name",
         ),
+        // What nothing is known of is what the first use of it says, whichever that is.
+        (
+            "[].all(x, x && x == 1)",
+            "ERROR: <input>:1:11: expected type 'bool' but found '_var0'",
+        ),
+        (
+            "[].all(x, x == 1 && [x])",
+            "ERROR: <input>:1:21: expected type 'bool' but found 'list(_var0)'",
+        ),
+        (
+            "[].foo == 1",
+            "ERROR: <input>:1:3: type 'list(_var0)' does not support field selection",
+        ),
+        (
+            "[].map(x, x[0] == 1 && x == 'a').size() == 0",
+            "ERROR: <input>:1:26: found no matching overload for '_==_' applied to '(list(int), string)'",
+        ),
+        (
+            "[].all(x, x.size() == 0 && x == 'a')",
+            "ERROR: <input>:1:30: found no matching overload for '_==_' applied to '(bytes, string)'",
+        ),
+        (
+            "[].all(x, x - x == 0.0 && x == 1)",
+            "ERROR: <input>:1:29: found no matching overload for '_==_' applied to '(double, int)'",
+        ),
+        (
+            "[].all(x, x.isSorted() && x == 1)",
+            "ERROR: <input>:1:29: found no matching overload for '_==_' applied to '(list(int), int)'",
+        ),
         (
             "1 == 'a'",
             "ERROR: <input>:1:3: found no matching overload for '_==_' applied to '(int, string)'",

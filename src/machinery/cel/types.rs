@@ -83,6 +83,7 @@ impl Type {
     pub(super) fn shown(&self) -> String {
         match self {
             Type::Null => "null".to_owned(),
+            Type::Variable(n) => format!("_var{n}"),
             Type::Duration => "duration".to_owned(),
             Type::Timestamp => "timestamp".to_owned(),
             Type::List(of) => format!("list({})", of.shown()),

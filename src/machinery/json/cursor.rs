@@ -1,6 +1,6 @@
 //! A walk over JSON text that is known to be valid: no errors, no copies.
 
-use crate::json_text::scan::Text;
+use crate::json_text::scan::{Text, plain_len};
 
 /// A place in valid JSON text. Over text that is not valid it ends somewhere, without a panic.
 #[derive(Default)]
@@ -60,14 +60,15 @@ impl<'a> Cursor<'a> {
         self.at += 1;
         let start = self.at;
         let mut plain = true;
-        while let Some(b) = self.json.get(self.at) {
-            match b {
-                b'"' => break,
-                b'\\' => {
+        loop {
+            self.at += plain_len(self.json.get(self.at..).unwrap_or_default());
+            match self.json.get(self.at) {
+                Some(b'"') | None => break,
+                Some(b'\\') => {
                     plain = false;
                     self.at += 2;
                 }
-                _ => self.at += 1,
+                Some(_) => self.at += 1,
             }
         }
         let inner = self.json.get(start..self.at).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::decode::{DecodeError, StrictKind, StrictProblem};
 use crate::json_text::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use crate::reflect::budget::Budget;
 use crate::reflect::copy;
-use crate::reflect::{FieldDesc, Flags, MessageDesc, OptionalSlot, Reflect, Slot, Type, Unknown};
+use crate::reflect::{Bytes, FieldDesc, Flags, MessageDesc, OptionalSlot, Reflect, Slot, Type, Unknown};
 
 /// The most strict problems that are kept of one document.
 const MAX_PROBLEMS: usize = 100;
@@ -43,6 +43,18 @@ pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> R
         problems.sort_by_cached_key(place_in_tree);
     }
     Ok(problems)
+}
+
+/// As [`read`], of an object that a store holds: it was read and written before, so that its lazy parts are left unread
+/// as long as nobody looks at them.
+pub fn read_stored(json: &[u8], message: &mut dyn Reflect) -> Result<(), DecodeError> {
+    let desc = message.handle().clone();
+    let budget = Budget::unlimited();
+    let mut reader = Reader::new(json, Style::Decode, &budget);
+    reader.is_stored = true;
+    reader.prunes = desc.unknown != Unknown::Kept;
+    let outcome = reader.run(&desc, message);
+    reader.finish(json, outcome).map(drop)
 }
 
 /// As [`read_within`], of the object that a text begins with: how long that is.
@@ -138,6 +150,8 @@ struct Reader<'a> {
     budget: &'a Budget,
     /// See [`read_applied`].
     is_applied: bool,
+    /// See [`read_stored`].
+    is_stored: bool,
     /// Of an object where none is declared nothing stays.
     prunes: bool,
 }
@@ -155,6 +169,7 @@ impl<'a> Reader<'a> {
             wrong_value: None,
             budget,
             is_applied: false,
+            is_stored: false,
             prunes: false,
         }
     }
@@ -320,7 +335,13 @@ impl<'a> Reader<'a> {
             }
             (Slot::Str(s), _) => self.string(s),
             (Slot::Message(m), Type::Message(desc)) => match self.scan.peek() {
-                Some(b'{') => self.object(desc, m),
+                Some(b'{') => match m.shared_mut().filter(|_| self.is_stored) {
+                    Some(lazy) => {
+                        lazy.set_text(Bytes::copy_from_slice(self.scan.skip_value()?));
+                        Ok(())
+                    }
+                    None => self.object(desc, m),
+                },
                 Some(b'n') => self.scan.literal("null"),
                 _ => self.no_message(desc),
             },

@@ -7,10 +7,10 @@ use super::sorted::sorted;
 use crate::json_text::write_string;
 use crate::reflect::equality::is_written;
 use crate::reflect::object::Kind;
-use crate::reflect::{self, FieldDesc, Flags, Leaf, LeafKind, List, Map, MessageDesc, Reflect, Value};
+use crate::reflect::{self, FieldDesc, Flags, Leaf, LeafKind, List, Map, MessageDesc, Reflect, Said, Value};
 
-/// Room for the values of the messages that one is written within.
-const VALUES: usize = 192;
+/// Room for what the messages say that one is written within.
+const SAID: usize = 48;
 
 /// In which order the members of an object are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,15 +33,21 @@ impl Order {
 /// Appends the message as a JSON object. `out` may hold anything before.
 pub fn write(message: &dyn Reflect, out: &mut Vec<u8>) {
     let order = Order::of(message.desc());
-    write_message(message, order, &mut Vec::with_capacity(VALUES), out);
+    write_message(message, order, &mut Vec::with_capacity(SAID), out);
 }
 
-/// `values` has the values of the messages around this one.
-fn write_message<'a>(message: &'a dyn Reflect, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+/// `said` has what the messages around this one say.
+fn write_message<'a>(message: &'a dyn Reflect, order: Order, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
+    if order == Order::Table
+        && let Some(shared) = message.shared()
+    {
+        out.extend_from_slice(shared.text());
+        return;
+    }
     out.push(b'{');
     match order {
-        Order::Table => write_fields(message, values, out),
-        Order::Sorted => write_sorted(message, None, values, out),
+        Order::Table => write_fields(message, said, out),
+        Order::Sorted => write_sorted(message, None, said, out),
     }
     out.push(b'}');
 }
@@ -75,7 +81,7 @@ pub fn write_kind_as(message: &dyn Reflect, api_version: &str, kind: &str, out: 
         message,
         (api_version, kind),
         order,
-        &mut Vec::with_capacity(VALUES),
+        &mut Vec::with_capacity(SAID),
         out,
     );
 }
@@ -85,18 +91,18 @@ fn write_named<'a>(
     message: &'a dyn Reflect,
     ty: (&str, &str),
     order: Order,
-    values: &mut Vec<Value<'a>>,
+    said: &mut Vec<Said<'a>>,
     out: &mut Vec<u8>,
 ) {
     if order == Order::Sorted {
         out.push(b'{');
-        write_sorted(message, Some(ty), values, out);
+        write_sorted(message, Some(ty), said, out);
     } else {
         out.extend_from_slice(b"{\"kind\":");
         write_string(ty.1, out);
         out.extend_from_slice(b",\"apiVersion\":");
         write_string(ty.0, out);
-        write_fields(message, values, out);
+        write_fields(message, said, out);
     }
     out.push(b'}');
 }
@@ -108,30 +114,35 @@ pub fn to_vec(object: &dyn Kind) -> Vec<u8> {
     out
 }
 
-fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
-    let begin = values.len();
-    message.values(values);
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        let Some(&value) = values.get(begin + index) else {
-            break;
-        };
+fn write_fields<'a>(message: &'a dyn Reflect, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
+    let (desc, begin) = (message.desc(), said.len());
+    message.said(said);
+    for place in begin..said.len() {
+        let Some((field, value)) = said_field(desc, said, place) else { break };
         if field.flags.has(Flags::INLINE) {
             if let Value::Message(inlined) = value {
-                write_fields(inlined, values, out);
+                write_fields(inlined, said, out);
             }
         } else if is_written(field, value) {
             write_key(field, out);
-            write_field(field, value, Order::Table, values, out);
+            write_field(field, value, Order::Table, said, out);
         }
     }
-    values.truncate(begin);
+    said.truncate(begin);
+}
+
+/// The field whose value stands at this place.
+#[inline]
+fn said_field<'d, 'a>(desc: &'d MessageDesc, said: &[Said<'a>], place: usize) -> Option<(&'d FieldDesc, Value<'a>)> {
+    let (index, value) = *said.get(place)?;
+    Some((desc.fields.get(usize::from(index))?, value))
 }
 
 /// The members of a message in the order of their keys, with those that say its type.
 fn write_sorted<'a>(
     message: &'a dyn Reflect,
     ty: Option<(&str, &str)>,
-    values: &mut Vec<Value<'a>>,
+    said: &mut Vec<Said<'a>>,
     out: &mut Vec<u8>,
 ) {
     let desc = message.desc();
@@ -139,17 +150,29 @@ fn write_sorted<'a>(
     if ty.is_some() || in_places || !desc.inlined.is_empty() {
         return write_gathered(message, ty, out);
     }
-    let begin = values.len();
-    message.values(values);
-    for index in desc.by_name.iter().map(|index| usize::from(*index)) {
-        if let (Some(field), Some(&value)) = (desc.fields.get(index), values.get(begin + index))
-            && is_written(field, value)
-        {
-            write_key(field, out);
-            write_field(field, value, Order::Sorted, values, out);
+    let begin = said.len();
+    message.said(said);
+    let end = said.len();
+    if desc.is_dynamic() {
+        // Its fields are in the order of their names.
+        (begin..end).for_each(|place| write_said(desc, place, said, out));
+    } else {
+        for index in &*desc.by_name {
+            let place = (begin..end).find(|place| said.get(*place).is_some_and(|(at, _)| at == index));
+            place.into_iter().for_each(|place| write_said(desc, place, said, out));
         }
     }
-    values.truncate(begin);
+    said.truncate(begin);
+}
+
+/// The member whose value stands at this place, among sorted ones.
+fn write_said<'a>(desc: &MessageDesc, place: usize, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
+    if let Some((field, value)) = said_field(desc, said, place)
+        && is_written(field, value)
+    {
+        write_key(field, out);
+        write_field(field, value, Order::Sorted, said, out);
+    }
 }
 
 /// As [`write_sorted`], of members from several places.
@@ -161,10 +184,10 @@ fn write_gathered(message: &dyn Reflect, ty: Option<(&str, &str)>, out: &mut Vec
         members.push(("kind", FieldDesc::ANY, Value::Str(kind)));
     }
     members.sort_by_key(|(key, ..)| *key);
-    let mut values = Vec::new();
+    let mut said = Vec::new();
     for (key, field, value) in members {
         write_any_key(key, out);
-        write_field(field, value, Order::Sorted, &mut values, out);
+        write_field(field, value, Order::Sorted, &mut said, out);
     }
 }
 
@@ -222,7 +245,7 @@ fn write_any_key(key: &str, out: &mut Vec<u8>) {
 
 /// A field that is written although it is empty shows as null, but for the items of a list kind and lists whose
 /// definition wants it otherwise.
-fn write_field<'a>(field: &FieldDesc, value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_field<'a>(field: &FieldDesc, value: Value<'a>, order: Order, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     let null = match value {
         Value::List(l) => {
             let shown = field.flags.has(Flags::OPTIONAL) || field.flags.has(Flags::EMPTY_LIST) || field.json == "items";
@@ -235,25 +258,25 @@ fn write_field<'a>(field: &FieldDesc, value: Value<'a>, order: Order, values: &m
     if null {
         out.extend_from_slice(b"null")
     } else if field.flags.has(Flags::TYPED) {
-        write_typed(value, order, values, out);
+        write_typed(value, order, said, out);
     } else {
-        write_value(value, order, values, out)
+        write_value(value, order, said, out)
     }
 }
 
 /// A kind within an object, or a list of them.
-fn write_typed<'a>(value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_typed<'a>(value: Value<'a>, order: Order, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     match value {
         Value::Message(m) => match &m.desc().gvk {
-            Some(gvk) => write_named(m, (&gvk.api_version(), &gvk.kind), order, values, out),
-            None => write_message(m, order, values, out),
+            Some(gvk) => write_named(m, (&gvk.api_version(), &gvk.kind), order, said, out),
+            None => write_message(m, order, said, out),
         },
-        Value::List(list) => write_elements(list, write_typed, order, values, out),
-        other => write_value(other, order, values, out),
+        Value::List(list) => write_elements(list, write_typed, order, said, out),
+        other => write_value(other, order, said, out),
     }
 }
 
-fn write_value<'a>(value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_value<'a>(value: Value<'a>, order: Order, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     match value {
         Value::Absent | Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -263,11 +286,11 @@ fn write_value<'a>(value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, 
         Value::Double(n) => write_float(n, out),
         Value::Str(s) => write_string(s, out),
         Value::Bytes(b) => write_base64(b, out),
-        Value::Message(m) => write_message(m, order, values, out),
+        Value::Message(m) => write_message(m, order, said, out),
         Value::Leaf(l) if order == Order::Sorted && l.kind() == LeafKind::Raw => write_raw_sorted(l, out),
         Value::Leaf(l) => l.write_json(out),
-        Value::List(l) => write_elements(l, write_value, order, values, out),
-        Value::Map(m) => write_map(m, order, values, out),
+        Value::List(l) => write_elements(l, write_value, order, said, out),
+        Value::Map(m) => write_map(m, order, said, out),
     }
 }
 
@@ -279,13 +302,13 @@ fn write_raw_sorted(leaf: &dyn Leaf, out: &mut Vec<u8>) {
 }
 
 /// How one value is written.
-type WriteValue<'a> = fn(Value<'a>, Order, &mut Vec<Value<'a>>, &mut Vec<u8>);
+type WriteValue<'a> = fn(Value<'a>, Order, &mut Vec<Said<'a>>, &mut Vec<u8>);
 
 fn write_elements<'a>(
     list: &'a dyn List,
     write: WriteValue<'a>,
     order: Order,
-    values: &mut Vec<Value<'a>>,
+    said: &mut Vec<Said<'a>>,
     out: &mut Vec<u8>,
 ) {
     out.push(b'[');
@@ -293,12 +316,12 @@ fn write_elements<'a>(
         if index > 0 {
             out.push(b',');
         }
-        write(list.get(index), order, values, out);
+        write(list.get(index), order, said, out);
     }
     out.push(b']');
 }
 
-fn write_map<'a>(map: &'a dyn Map, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_map<'a>(map: &'a dyn Map, order: Order, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
     map.for_each(&mut |key, value| {
@@ -308,7 +331,7 @@ fn write_map<'a>(map: &'a dyn Map, order: Order, values: &mut Vec<Value<'a>>, ou
         first = false;
         write_string(key, out);
         out.push(b':');
-        write_value(value, order, values, out);
+        write_value(value, order, said, out);
     });
     out.push(b'}');
 }

@@ -83,7 +83,7 @@ impl<'a> Text<'a> {
 
 /// How many bytes stand before the first quote, backslash or control character. Eight at a time.
 #[inline]
-fn plain_len(text: &[u8]) -> usize {
+pub(crate) fn plain_len(text: &[u8]) -> usize {
     let (chunks, rest) = text.as_chunks::<8>();
     for (i, chunk) in chunks.iter().enumerate() {
         let stops = swar::not_plain(u64::from_le_bytes(*chunk));

@@ -337,10 +337,11 @@ pub fn is_reset(entries: &[ManagedFieldsEntry]) -> bool {
 /// Makes an empty list of entries in the JSON of an object a single empty entry; see [`is_reset`]. The JSON must be
 /// valid.
 pub fn mark_reset(json: &[u8], object: &mut dyn Reflect) {
-    const KEY: &[u8] = b"managedFields";
+    const KEY: &str = "managedFields";
     let Some(meta) = metadata(object) else { return };
-    if meta.managed_fields.is_empty() && json.windows(KEY.len()).any(|w| w == KEY) {
-        let list = member(json, "metadata").and_then(|metadata| member(metadata, "managedFields"));
+    // Most documents do not have it anywhere.
+    if meta.managed_fields.is_empty() && std::str::from_utf8(json).map_or(true, |json| json.contains(KEY)) {
+        let list = member(json, "metadata").and_then(|metadata| member(metadata, KEY));
         let mut cursor = Cursor::new(list.unwrap_or_default());
         if cursor.peek() == Some(b'[') {
             cursor.open();

@@ -1,35 +1,65 @@
 //! Messages to protobuf.
 
-use crate::reflect::{List, Map, Reflect, Value};
+use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Said, Type, Value};
 use crate::wire::{self, BYTES, FIXED64};
 
-/// Room for the values of the messages that one is written within.
-const VALUES: usize = 192;
+/// Room for what the messages say that one is written within.
+const SAID: usize = 48;
 
 /// Appends the body of the message: its fields, without a tag or length of its own.
 pub fn write_message(message: &dyn Reflect, out: &mut Vec<u8>) {
-    write_fields(message, &mut Vec::with_capacity(VALUES), out);
+    write_fields(message, &mut Vec::with_capacity(SAID), out);
 }
 
-/// `values` has the values of the messages around this one.
-fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
-    let (desc, begin) = (message.desc(), values.len());
-    message.values(values);
+/// `said` has what the messages around this one say.
+fn write_fields<'a>(message: &'a dyn Reflect, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
+    let (desc, begin) = (message.desc(), said.len());
+    message.said(said);
+    let end = said.len();
+    let mut next = begin;
     for &index in &desc.by_number {
-        let index = usize::from(index);
-        let (Some(field), Some(&value)) = (desc.fields.get(index), values.get(begin + index)) else {
+        let Some(field) = desc.fields.get(usize::from(index)).filter(|field| field.number != 0) else {
             continue;
         };
-        match value {
-            Value::Absent | Value::Null => {}
-            _ if field.number == 0 => {}
+        let Some(place) = place_of(index, next, said.get(begin..end).unwrap_or_default(), begin) else {
+            write_zero(field, out);
+            continue;
+        };
+        next = place + 1;
+        match said.get(place).map_or(Value::Absent, |(_, value)| *value) {
             Value::Bytes(b) if b.is_empty() => {}
-            Value::List(list) => write_list(field.number, list, values, out),
-            Value::Map(map) => write_map(field.number, map, values, out),
-            value => write_value(field.number, value, values, out),
+            Value::List(list) => write_list(field.number, list, said, out),
+            Value::Map(map) => write_map(field.number, map, said, out),
+            value => write_value(field.number, value, said, out),
         }
     }
-    values.truncate(begin);
+    said.truncate(begin);
+}
+
+/// Where the value of a field stands, by the values of its message, which begin at `begin`; `next`: where it probably
+/// is.
+#[inline]
+fn place_of(index: u16, next: usize, said: &[Said<'_>], begin: usize) -> Option<usize> {
+    match said.get(next - begin) {
+        Some((at, _)) if *at == index => Some(next),
+        _ => said.binary_search_by_key(&index, |(at, _)| *at).ok().map(|place| begin + place),
+    }
+}
+
+/// Numbers and texts that are no `Option` are written although they are nothing.
+fn write_zero(field: &FieldDesc, out: &mut Vec<u8>) {
+    if field.flags.has(Flags::OPTIONAL) {
+        return;
+    }
+    let zero = match field.ty {
+        Type::Bool => Value::Bool(false),
+        Type::Int32 => Value::Int32(0),
+        Type::Int64 => Value::Int64(0),
+        Type::Double => Value::Double(0.0),
+        Type::String => Value::Str(""),
+        _ => return,
+    };
+    write_value(field.number, zero, &mut Vec::new(), out);
 }
 
 /// Appends a length-delimited field: a string, bytes or an encoded message.
@@ -48,7 +78,7 @@ pub fn tagged_len(number: u32, len: usize) -> usize {
     wire::varint_len(u64::from(number) << 3) + wire::varint_len(len as u64) + len
 }
 
-fn write_value<'a>(number: u32, value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_value<'a>(number: u32, value: Value<'a>, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     match value {
         Value::Absent | Value::Null => {}
         Value::Bool(b) => wire::write_varint_field(number, u64::from(b), out),
@@ -60,25 +90,25 @@ fn write_value<'a>(number: u32, value: Value<'a>, values: &mut Vec<Value<'a>>, o
         }
         Value::Str(s) => wire::write_bytes_field(number, s.as_bytes(), out),
         Value::Bytes(b) => wire::write_bytes_field(number, b, out),
-        Value::Message(m) => write_delimited(number, out, |out| write_fields(m, values, out)),
+        Value::Message(m) => write_delimited(number, out, |out| write_fields(m, said, out)),
         Value::Leaf(l) => write_delimited(number, out, |out| l.write_protobuf(out)),
         // A list within a map or list is a message whose first field is repeated.
-        Value::List(list) => write_delimited(number, out, |out| write_list(1, list, values, out)),
-        Value::Map(map) => write_delimited(number, out, |out| write_map(1, map, values, out)),
+        Value::List(list) => write_delimited(number, out, |out| write_list(1, list, said, out)),
+        Value::Map(map) => write_delimited(number, out, |out| write_map(1, map, said, out)),
     }
 }
 
-fn write_list<'a>(number: u32, list: &'a dyn List, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_list<'a>(number: u32, list: &'a dyn List, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     for index in 0..list.len() {
-        write_value(number, list.get(index), values, out);
+        write_value(number, list.get(index), said, out);
     }
 }
 
-fn write_map<'a>(number: u32, map: &'a dyn Map, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_map<'a>(number: u32, map: &'a dyn Map, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     map.for_each(&mut |key, value| {
         write_delimited(number, out, |out| {
             wire::write_bytes_field(1, key.as_bytes(), out);
-            write_value(2, value, values, out);
+            write_value(2, value, said, out);
         });
     });
 }

@@ -71,6 +71,11 @@ pub fn copy_message(to: &mut dyn Reflect, from: &dyn Reflect) {
     if !std::ptr::eq(to.desc(), from.desc()) {
         return copy_named(to, from);
     }
+    if let (Some(to), Some(from)) = (to.shared_mut(), from.shared())
+        && to.share(from)
+    {
+        return;
+    }
     if to.sparse().is_some() {
         let indexes = reflect::indexes_of_both(to, from);
         indexes.into_iter().for_each(|index| copy_field(to, from, index));

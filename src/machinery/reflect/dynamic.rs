@@ -28,7 +28,7 @@ pub use value::DynamicValue;
 
 use slots::Slots;
 
-use crate::reflect::{Desc, FieldDesc, Map, MessageDesc, Ref, Reflect, Slot, Unknown, Value};
+use crate::reflect::{Desc, FieldDesc, Map, MessageDesc, Ref, Reflect, Said, Slot, Unknown, Value};
 
 /// A message over a table that is made at run time.
 pub struct DynamicMessage {
@@ -92,18 +92,13 @@ impl Reflect for DynamicMessage {
         self.slots.get(index).map_or(Value::Absent, DynamicValue::value)
     }
 
-    fn values<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+    fn said<'a>(&'a self, said: &mut Vec<Said<'a>>) {
         match &self.slots {
-            Slots::Dense(slots) if !slots.is_empty() => values.extend(slots.iter().map(DynamicValue::value)),
-            _ => {
-                let begin = values.len();
-                values.extend(self.desc.fields.iter().map(|_| Value::Absent));
-                for (index, value) in self.sparse().into_iter().flatten() {
-                    if let Some(place) = values.get_mut(begin + usize::from(*index)) {
-                        *place = value.value();
-                    }
-                }
+            Slots::Dense(slots) => {
+                let values = (0..).zip(slots.iter().map(DynamicValue::value));
+                said.extend(values.filter(|(_, value)| !matches!(value, Value::Absent)));
             }
+            Slots::Sparse(slots) => said.extend(slots.iter().map(|(index, value)| (*index, value.value()))),
         }
     }
 

@@ -2,7 +2,7 @@
 //! and times compare by value.
 
 use crate::reflect::quantity::Quantity;
-use crate::reflect::{self, FieldDesc, Flags, Leaf, LeafKind, List, Map, Reflect, Unknown, Value};
+use crate::reflect::{self, FieldDesc, Flags, Leaf, LeafKind, List, Map, Reflect, Said, Unknown, Value};
 
 /// Whether two messages of the same type have the same fields. Messages of different types are not equal.
 pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
@@ -11,7 +11,12 @@ pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
         None => (0..desc.fields.len()).all(|i| equal_field(a, b, i)),
         Some(_) => reflect::indexes_of_both(a, b).into_iter().all(|i| equal_field(a, b, i)),
     };
-    std::ptr::eq(desc, b.desc()) && fields() && equal_rest(a, b)
+    is_shared(a, b) || (std::ptr::eq(desc, b.desc()) && fields() && equal_rest(a, b))
+}
+
+/// Whether two messages are known to be the same without a look at their fields.
+fn is_shared(a: &dyn Reflect, b: &dyn Reflect) -> bool {
+    matches!((a.shared(), b.shared()), (Some(a), Some(b)) if a.is_same(b))
 }
 
 /// Whether two messages hold the same beside their fields.
@@ -69,7 +74,7 @@ fn equal_maps(a: &dyn Map, b: &dyn Map) -> bool {
 }
 
 /// Room for the values of two messages and of those within them.
-const VALUES: usize = 384;
+const VALUES: usize = 96;
 
 /// Whether two values of one field are the same in all respects, so that one may stand for the other: what is equal but
 /// written otherwise is not.
@@ -78,7 +83,7 @@ pub fn identical(a: Value<'_>, b: Value<'_>) -> bool {
 }
 
 /// `values` has the values of the messages around these.
-fn identical_values<'a>(a: Value<'a>, b: Value<'a>, values: &mut Vec<Value<'a>>) -> bool {
+fn identical_values<'a>(a: Value<'a>, b: Value<'a>, values: &mut Vec<Said<'a>>) -> bool {
     match (a, b) {
         (Value::Absent, Value::Absent) | (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -99,41 +104,47 @@ fn identical_values<'a>(a: Value<'a>, b: Value<'a>, values: &mut Vec<Value<'a>>)
 
 /// Both have their keys in order, so that what belongs together stands in the same place: a lookup of each key takes
 /// longer.
-fn identical_maps<'a>(a: &'a dyn Map, b: &'a dyn Map, values: &mut Vec<Value<'a>>) -> bool {
+fn identical_maps<'a>(a: &'a dyn Map, b: &'a dyn Map, values: &mut Vec<Said<'a>>) -> bool {
     if a.len() != b.len() {
         return false;
     }
     let begin = values.len();
-    a.for_each(&mut |key, value| values.extend([Value::Str(key), value]));
+    a.for_each(&mut |key, value| values.extend([(0, Value::Str(key)), (1, value)]));
     let middle = values.len();
-    b.for_each(&mut |key, value| values.extend([Value::Str(key), value]));
+    b.for_each(&mut |key, value| values.extend([(0, Value::Str(key)), (1, value)]));
     identical_halves(begin, middle, values)
 }
 
-fn identical_fields<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
+fn identical_fields<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Said<'a>>) -> bool {
     if values.capacity() == 0 {
         values.reserve(VALUES);
     }
     let begin = values.len();
-    a.values(values);
+    a.said(values);
     let middle = values.len();
-    b.values(values);
+    b.said(values);
     identical_halves(begin, middle, values)
 }
 
 /// Compares the values from `begin` to `middle` with those from there on, and drops them all.
-fn identical_halves<'a>(begin: usize, middle: usize, values: &mut Vec<Value<'a>>) -> bool {
-    let same = (begin..middle).all(|index| match (values.get(index), values.get(index + middle - begin)) {
-        (Some(&a), Some(&b)) => identical_values(a, b, values),
-        _ => false,
-    });
+fn identical_halves<'a>(begin: usize, middle: usize, values: &mut Vec<Said<'a>>) -> bool {
+    let as_many = values.len() - middle == middle - begin;
+    let mut both = begin..middle;
+    let same = as_many
+        && both.all(|index| match (values.get(index), values.get(index + middle - begin)) {
+            (Some(&(a_at, a)), Some(&(b_at, b))) => a_at == b_at && identical_values(a, b, values),
+            _ => false,
+        });
     values.truncate(begin);
     same
 }
 
-fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
+fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Said<'a>>) -> bool {
     if !std::ptr::eq(a.desc(), b.desc()) {
         return false;
+    }
+    if is_shared(a, b) {
+        return true;
     }
     let same = match a.sparse() {
         None => identical_fields(a, b, values),

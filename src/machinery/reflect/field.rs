@@ -12,23 +12,40 @@ pub trait Field: Send + Sync + Sized + 'static {
     const OPTIONAL: bool = false;
     /// It as the element of a list or the value of a map.
     const ELEMENT: &'static FieldDesc = &FieldDesc::new::<Self>("", 0, Flags::NONE);
+    /// Whether it certainly is the zero of its type, which JSON shows only of fields that are always written.
+    #[inline]
+    fn is_bare(&self) -> bool {
+        false
+    }
     fn value(&self) -> Value<'_>;
     fn slot(&mut self) -> Slot<'_>;
 }
 
 macro_rules! scalar {
-    ($($ty:ty => $variant:ident),*) => {$(
+    ($($ty:ty => $variant:ident, $is_bare:expr);*) => {$(
         impl Field for $ty {
             const TYPE: Type = Type::$variant;
+            #[inline]
+            fn is_bare(&self) -> bool { $is_bare(*self) }
             fn value(&self) -> Value<'_> { Value::$variant(*self) }
             fn slot(&mut self) -> Slot<'_> { Slot::$variant(self) }
         }
     )*};
 }
-scalar!(bool => Bool, i32 => Int32, i64 => Int64, f64 => Double);
+scalar! {
+    bool => Bool, |value: bool| !value;
+    i32 => Int32, |value| value == 0;
+    i64 => Int64, |value| value == 0;
+    // Minus nothing is something else to who compares.
+    f64 => Double, |value: f64| value.to_bits() == 0
+}
 
 impl Field for String {
     const TYPE: Type = Type::String;
+    #[inline]
+    fn is_bare(&self) -> bool {
+        self.is_empty()
+    }
     fn value(&self) -> Value<'_> {
         Value::Str(self)
     }
@@ -39,6 +56,10 @@ impl Field for String {
 
 impl Field for Bytes {
     const TYPE: Type = Type::Bytes;
+    #[inline]
+    fn is_bare(&self) -> bool {
+        self.is_empty()
+    }
     fn value(&self) -> Value<'_> {
         Value::Bytes(self)
     }
@@ -50,6 +71,10 @@ impl Field for Bytes {
 impl<T: Field> Field for Box<T> {
     const TYPE: Type = T::TYPE;
     const OPTIONAL: bool = T::OPTIONAL;
+    #[inline]
+    fn is_bare(&self) -> bool {
+        (**self).is_bare()
+    }
     fn value(&self) -> Value<'_> {
         (**self).value()
     }
@@ -61,6 +86,10 @@ impl<T: Field> Field for Box<T> {
 impl<T: Field + Default> Field for Option<T> {
     const TYPE: Type = T::TYPE;
     const OPTIONAL: bool = true;
+    #[inline]
+    fn is_bare(&self) -> bool {
+        self.is_none()
+    }
     fn value(&self) -> Value<'_> {
         self.as_ref().map_or(Value::Absent, Field::value)
     }
@@ -83,6 +112,10 @@ impl<T: Field + Default> Optional for Option<T> {
 
 impl<T: Field + Default> Field for Vec<T> {
     const TYPE: Type = Type::List(Ref::Static(T::ELEMENT));
+    #[inline]
+    fn is_bare(&self) -> bool {
+        self.is_empty()
+    }
     fn value(&self) -> Value<'_> {
         Value::List(self)
     }
@@ -128,6 +161,10 @@ impl<T: Field + Default> List for Vec<T> {
 
 impl<T: Field + Default> Field for BTreeMap<String, T> {
     const TYPE: Type = Type::Map(Ref::Static(T::ELEMENT));
+    #[inline]
+    fn is_bare(&self) -> bool {
+        self.is_empty()
+    }
     fn value(&self) -> Value<'_> {
         Value::Map(self)
     }

@@ -166,18 +166,18 @@ impl Resource {
         field: &str,
     ) -> Result<(ObjectMeta, T), StatusError> {
         let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
-        let mut part = T::default();
-        let is_json = value.starts_with(b"{");
+        let (mut metadata, mut part) = (ObjectMeta::default(), T::default());
+        let is_json = value.starts_with(b"{") && !self.strategy.defaults_metadata();
         let meta = is_json.then(|| json::type_meta(&value).ok()).flatten();
+        let mut wanted: [(&str, &mut dyn Reflect); 2] = [(METADATA, &mut metadata), (field, &mut part)];
         if let Some(meta) = meta
             && self.stored_as_hub(&meta.api_version, &meta.kind).is_some()
-            && let Some(mut metadata) = self.metadata_alone(&value)
-            && json::read_member(&value, field, &mut part).is_ok()
+            && json::read_members(&value, &mut wanted).is_ok()
         {
             metadata.resource_version = entry.mod_revision.to_string();
             return Ok((metadata, part));
         }
-        let mut object = self.decode(entry)?;
+        let (mut object, mut part) = (self.decode(entry)?, T::default());
         let place = object.desc().field(field).map(|(index, _)| index);
         if let Some(Value::Message(found)) = place.map(|index| object.as_reflect().get(index)) {
             copy::copy_message(&mut part, found);
@@ -195,7 +195,7 @@ impl Resource {
             let meta = json::type_meta(value).ok()?;
             let stored = self.stored_kind(&meta.api_version, &meta.kind).ok()?;
             self.metadata_stays(stored).then_some(())?;
-            json::read_member(value, METADATA, &mut metadata).ok()?;
+            json::read_members(value, &mut [(METADATA, &mut metadata)]).ok()?;
         } else {
             protobuf::read_message(self.metadata_part(value)?, &mut metadata).ok()?;
         }
@@ -286,7 +286,7 @@ impl Resource {
             let meta = json::type_meta(value)?;
             let kind = self.stored_kind(&meta.api_version, &meta.kind)?;
             let mut object = kind.new_object();
-            json::read(value, object.as_reflect_mut())?;
+            json::read_stored(value, object.as_reflect_mut())?;
             (kind, object)
         } else {
             let unknown = protobuf::decode_envelope(value)?;

@@ -53,6 +53,15 @@ impl Lister {
         }
     }
 
+    /// The resource version of one object, which is not read for it; `None`: there is none.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub async fn resource_version(&self, key: &NamespacedName) -> Result<Option<String>, StatusError> {
+        let entry = self.entry(key).await?;
+        Ok(entry.map(|entry| entry.mod_revision.to_string()))
+    }
+
     /// The metadata of one object, without a look at the rest where that is possible; `None`: there is none.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub mod case;
 pub mod client;
 pub mod compare;
 mod deep;
+pub mod definitions;
 mod etcd;
 pub mod fault;
 pub mod generate;

@@ -11,6 +11,7 @@ use clap::{Args, Parser};
 use keelson_conversations::batch;
 use keelson_conversations::case::{Recorded, case_files};
 use keelson_conversations::client::Address;
+use keelson_conversations::definitions::{self, Definitions};
 use keelson_conversations::fault::Fault;
 use keelson_conversations::generate::{self, Differ};
 use keelson_conversations::play::{Player, Target, Thoroughness};
@@ -42,6 +43,18 @@ enum Command {
         jobs: usize,
         #[command(flatten)]
         differ: Differ,
+    },
+    /// Has a real kube-apiserver and a server load all definitions that cases create, tells what it took, and compares
+    /// the OpenAPI documents of their groups.
+    Definitions {
+        /// The URL of the real kube-apiserver.
+        #[arg(long, value_name = "URL")]
+        oracle: Address,
+        /// The server's URL.
+        #[arg(long, value_name = "URL")]
+        server: Address,
+        #[command(flatten)]
+        definitions: Definitions,
     },
     /// Copies an area's files with `{area}` filled in, and prints the flags that its server is started with.
     Flags {
@@ -118,6 +131,11 @@ fn main() -> ExitCode {
             jobs,
             differ,
         } => runtime.block_on(compared(oracle, server, jobs, &differ)),
+        Command::Definitions {
+            oracle,
+            server,
+            definitions,
+        } => runtime.block_on(definitions::compare(&definitions, oracle, server)),
         Command::Fold { paths } => fold(&paths),
         Command::Flags { area, copy, base } => flags(&area, &copy, &base),
     });

@@ -152,17 +152,20 @@ const _: () = {
                 _ => __reflect::Value::Absent,
             }
         }
-        fn values<'a>(&'a self, values: &mut ::std::vec::Vec<__reflect::Value<'a>>) {
-            values
-                .extend_from_slice(
-                    &[
-                        __reflect::Field::value(&self.metadata),
-                        __reflect::Field::value(&self.size),
-                        __reflect::Field::value(&self.r#type),
-                        __reflect::Field::value(&self.parts),
-                        __reflect::Field::value(&self.source),
-                    ],
-                );
+        fn said<'a>(&'a self, said: &mut ::std::vec::Vec<__reflect::Said<'a>>) {
+            if !__reflect::Field::is_bare(&self.metadata) {
+                said.push((0, __reflect::Field::value(&self.metadata)));
+            }
+            said.push((1, __reflect::Field::value(&self.size)));
+            if !__reflect::Field::is_bare(&self.r#type) {
+                said.push((2, __reflect::Field::value(&self.r#type)));
+            }
+            if !__reflect::Field::is_bare(&self.parts) {
+                said.push((3, __reflect::Field::value(&self.parts)));
+            }
+            if !__reflect::Field::is_bare(&self.source) {
+                said.push((4, __reflect::Field::value(&self.source)));
+            }
         }
         fn get_mut(
             &mut self,

@@ -8,11 +8,12 @@ use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::{Map, Value};
 use super::Result;
 
+/// Ways to call them are in kube-apiserver's order: the first one that fits says what an unknown type is.
 pub(super) fn define(to: &mut Functions) {
     add(to, "_?_:_", Cost::One, unreachable_code, &["(bool, A, A) A"]);
     add(to, "@not_strictly_false", Cost::One, unreachable_code, &["(bool) bool"]);
     add(to, "!_", Cost::One, not, &["(bool) bool"]);
-    add(to, "-_", Cost::One, negate, &["(int) int", "(double) double"]);
+    add(to, "-_", Cost::One, negate, &["(double) double", "(int) int"]);
     add(to, "_==_", Cost::Compare, equal, &["(A, A) bool"]);
     add(to, "_!=_", Cost::Compare, unequal, &["(A, A) bool"]);
     let ordered = &[
@@ -53,27 +54,31 @@ pub(super) fn define(to: &mut Functions) {
         |v| order(v, |o| o != Ordering::Less),
         ordered,
     );
-    let numbers = ["(int, int) int", "(uint, uint) uint", "(double, double) double"];
-    let mut sums = numbers.to_vec();
-    sums.extend([
-        "(string, string) string",
+    let numbers = ["(double, double) double", "(int, int) int", "(uint, uint) uint"];
+    let sums = [
         "(bytes, bytes) bytes",
-        "(list(A), list(A)) list(A)",
+        "(double, double) double",
         "(duration, duration) duration",
-        "(timestamp, duration) timestamp",
         "(duration, timestamp) timestamp",
-    ]);
+        "(timestamp, duration) timestamp",
+        "(int, int) int",
+        "(list(A), list(A)) list(A)",
+        "(string, string) string",
+        "(uint, uint) uint",
+    ];
     add(to, "_+_", Cost::Make, sum, &sums);
-    let mut differences = numbers.to_vec();
-    differences.extend([
+    let differences = [
+        "(double, double) double",
         "(duration, duration) duration",
+        "(int, int) int",
         "(timestamp, duration) timestamp",
         "(timestamp, timestamp) duration",
-    ]);
+        "(uint, uint) uint",
+    ];
     add(to, "_-_", Cost::One, super::times::difference, &differences);
     add(to, "_*_", Cost::One, product, &numbers);
     add(to, "_/_", Cost::One, quotient, &numbers);
-    add(to, "_%_", Cost::One, remainder, &numbers[..2]);
+    add(to, "_%_", Cost::One, remainder, &numbers[1..]);
     let within = ["(A, list(A)) bool", "(A, map(A, B)) bool"];
     add(to, "@in", Cost::Member, contained, &within);
     let indexes = [

@@ -10,14 +10,14 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 pub(super) fn define(to: &mut Functions) {
     let sizes = [
-        "(string) int",
         "(bytes) int",
         "(list(A)) int",
         "(map(A, B)) int",
-        "string.() int",
+        "(string) int",
         "bytes.() int",
         "list(A).() int",
         "map(A, B).() int",
+        "string.() int",
     ];
     add(to, "size", Cost::One, size, &sizes);
     let test = ["string.(string) bool"];

@@ -139,10 +139,13 @@ impl Level {
                 }
             }
         } else {
-            let (olds, news) = (old.map(all_values), new.map(all_values));
-            let value = |all: &Option<Vec<Value<'a>>>, index: usize| all.as_ref()?.get(index).copied();
-            for (index, field) in desc.fields.iter().enumerate() {
-                self.field(field, value(&olds, index), value(&news, index), ignored);
+            // What neither says does not differ; what one does not say is nothing there.
+            let (mut olds, mut news) = (Said::of(old), Said::of(new));
+            while let Some(index) = Said::first(&olds, &news) {
+                let (a, b) = (olds.take(index), news.take(index));
+                if let Some(field) = desc.fields.get(usize::from(index)) {
+                    self.field(field, a, b, ignored);
+                }
             }
         }
         let rest = |message: Option<&'a dyn Reflect>| message.and_then(Reflect::rest);
@@ -212,10 +215,34 @@ impl Level {
     }
 }
 
-fn all_values(message: &dyn Reflect) -> Vec<Value<'_>> {
-    let mut values = Vec::with_capacity(message.desc().fields.len());
-    message.values(&mut values);
-    values
+/// What a message says, field by field; nothing where there is no message.
+struct Said<'a> {
+    fields: Option<std::vec::IntoIter<reflect::Said<'a>>>,
+}
+
+impl<'a> Said<'a> {
+    fn of(message: Option<&'a dyn Reflect>) -> Said<'a> {
+        let fields = message.map(|message| {
+            let mut said = Vec::with_capacity(16);
+            message.said(&mut said);
+            said.into_iter()
+        });
+        Said { fields }
+    }
+
+    /// The first field that one of two says and that was not taken.
+    fn first(one: &Said<'a>, other: &Said<'a>) -> Option<u16> {
+        let next = |said: &Said<'a>| said.fields.as_ref()?.as_slice().first().map(|(index, _)| *index);
+        next(one).into_iter().chain(next(other)).min()
+    }
+
+    /// The value of this field; `None` where there is no message.
+    fn take(&mut self, index: u16) -> Option<Value<'a>> {
+        let fields = self.fields.as_mut()?;
+        let is_next = fields.as_slice().first().is_some_and(|(next, _)| *next == index);
+        let said = if is_next { fields.next() } else { None };
+        Some(said.map_or(Value::Absent, |(_, value)| value))
+    }
 }
 
 fn as_message(value: Option<Value<'_>>) -> Option<&dyn Reflect> {

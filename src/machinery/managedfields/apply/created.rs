@@ -5,7 +5,7 @@
 
 use super::view::{Presence, Shape, is_hollow, item_element, lacks_key, same};
 use crate::fieldset::{FieldSet, PathElement, write_element, write_name};
-use crate::reflect::{self, FieldDesc, Flags, List, Map, Reflect, Value};
+use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
 
 /// FieldsV1 of what `new` has and the `empty` message has not, without what is at or below the paths of `ignored` and
 /// without the paths of `untracked`. `None`: it takes a real comparison. Of an object with items that lack the key by
@@ -81,14 +81,11 @@ fn gather<'a>(old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, members: &mut 
     if new.rest().is_some() {
         return None;
     }
-    let (mut values, mut said) = (Vec::new(), Vec::new());
-    match new.sparse() {
-        None => new.values(&mut values),
-        Some(_) => said.extend(reflect::fields(new)),
-    }
-    let all = new.desc().fields.iter().zip(values).enumerate();
-    let all = all.map(|(index, (field, value))| (index, field, value));
-    for (index, field, value) in all.chain(said) {
+    let mut said = Vec::new();
+    new.said(&mut said);
+    for (index, value) in said {
+        let index = usize::from(index);
+        let Some(field) = new.desc().fields.get(index) else { continue };
         let before = old.map(|old| old.get(index));
         if !field.flags.has(Flags::INLINE) {
             if !is_bare(field, value) {

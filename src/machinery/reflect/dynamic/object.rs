@@ -5,7 +5,7 @@ use std::any::Any;
 use super::{DynamicMessage, Sparse};
 use crate::meta::v1::ObjectMeta;
 use crate::reflect::object::{Gvk, Kind, Object};
-use crate::reflect::{Desc, Map, MessageDesc, Ref, Reflect, Slot, Value};
+use crate::reflect::{Desc, Map, MessageDesc, Ref, Reflect, Said, Slot, Value};
 
 /// A [`DynamicMessage`] with the metadata of an object, which is a struct for all kinds.
 #[derive(Clone)]
@@ -61,12 +61,22 @@ impl Reflect for DynamicObject {
         }
     }
 
-    fn values<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let begin = values.len();
-        self.message.values(values);
-        if let Some(value) = self.meta_at.and_then(|at| values.get_mut(begin + at)) {
-            *value = Value::Message(&self.meta);
-        }
+    fn said<'a>(&'a self, said: &mut Vec<Said<'a>>) {
+        let begin = said.len();
+        self.message.said(said);
+        let Some(at) = self.meta_at.and_then(|at| u16::try_from(at).ok()) else {
+            return;
+        };
+        said.retain({
+            let mut place = 0;
+            move |(index, _)| {
+                place += 1;
+                place <= begin || *index != at
+            }
+        });
+        let own = said.get(begin..).unwrap_or_default();
+        let place = begin + own.partition_point(|(index, _)| *index < at);
+        said.insert(place, (at, Value::Message(&self.meta)));
     }
 
     fn sparse(&self) -> Option<&Sparse> {
