@@ -414,17 +414,18 @@ impl Checker<'_> {
 
     /// Parts of a list. Where they are of several types, the list is one of anything.
     fn elements(&mut self, nodes: &[IdedExpr], optional: &[usize]) -> (Vec<Node>, Vec<(u64, Type)>, Type) {
-        let mut common = self.inference.fresh();
+        let mut common = None;
         let (mut checked, mut types) = (Vec::new(), Vec::new());
         for (n, node) in nodes.iter().enumerate() {
             let (one, ty) = match optional.contains(&n) {
                 true => self.optional(node),
                 false => self.node(node),
             };
-            self.join(&mut common, &ty);
+            self.join(common.get_or_insert_with(|| ty.clone()), &ty);
             types.push((node.id, ty));
             checked.push(one);
         }
+        let common = common.unwrap_or_else(|| self.inference.fresh());
         (checked, types, common)
     }
 
@@ -496,26 +497,27 @@ impl Checker<'_> {
     }
 
     fn map(&mut self, entries: &[cel::common::ast::IdedEntryExpr]) -> Checked {
-        let (mut key_type, mut value_type) = (self.inference.fresh(), self.inference.fresh());
+        let (mut key_type, mut value_type) = (None, None);
         let (mut nodes, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             let EntryExpr::MapEntry(entry) = &entry.expr else {
                 return self.fault(entry.id, "unexpected field".to_owned());
             };
             let (key, ty) = self.node(&entry.key);
-            self.join(&mut key_type, &ty);
+            self.join(key_type.get_or_insert_with(|| ty.clone()), &ty);
             keys.push((entry.key.id, ty));
             let (value, ty) = match entry.optional {
                 true => self.optional(&entry.value),
                 false => self.node(&entry.value),
             };
-            self.join(&mut value_type, &ty);
+            self.join(value_type.get_or_insert_with(|| ty.clone()), &ty);
             values.push((entry.value.id, ty));
             nodes.push((key, value, entry.optional));
         }
         self.same(keys);
         self.same(values);
-        (Node::of(Kind::Map(nodes)), Type::map(key_type, value_type))
+        let [key, value] = [key_type, value_type].map(|ty| ty.unwrap_or_else(|| self.inference.fresh()));
+        (Node::of(Kind::Map(nodes)), Type::map(key, value))
     }
 
     fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Checked {
