@@ -219,7 +219,11 @@ impl Reader<'_> {
             number: descriptor.number(),
             ty,
             optional: optional || options.optional_list,
-            lazy: descriptor.field_descriptor_proto().options.as_ref().is_some_and(|o| o.lazy()),
+            lazy: descriptor
+                .field_descriptor_proto()
+                .options
+                .as_ref()
+                .is_some_and(|o| o.lazy()),
             options,
             comment: self.parsed.comment(file.name(), descriptor.path()).to_owned(),
             place,

@@ -181,7 +181,10 @@ mod tests {
             pool.keep(n as u64, (&made, &Arc::default()));
             pool.served(&made);
         }
-        assert!(pool.bytes > MAX_RECENT && pool.bytes <= MAX_AWAITED, "the first one is awaited");
+        assert!(
+            pool.bytes > MAX_RECENT && pool.bytes <= MAX_AWAITED,
+            "the first one is awaited"
+        );
         pool.served(&used);
         assert!(pool.bytes <= MAX_RECENT && pool.recent.len() <= 8 && pool.known.len() < 200);
         (500..1000).for_each(|n| pool.keep(n, (&made(n as usize), &Arc::default())));

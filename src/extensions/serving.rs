@@ -133,7 +133,10 @@ impl Serving {
     /// Serves what is stored now. It is read under the lock: what was read before another one has looked is old.
     async fn read(&self, all: &mut All, key: &NamespacedName, lister: &Lister) -> Result<(), StatusError> {
         let version = lister.resource_version(key).await?;
-        if version.is_some_and(|version| all.get(&key.name).is_some_and(|known| known.resource_version == version)) {
+        if version.is_some_and(|version| {
+            all.get(&key.name)
+                .is_some_and(|known| known.resource_version == version)
+        }) {
             return Ok(());
         }
         let Some((metadata, status)) = lister.part(key, "status").await? else {

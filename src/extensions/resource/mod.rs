@@ -98,7 +98,10 @@ pub fn resource(
     let parts: Vec<Part<'_>> = versions
         .map(|version| Part::read(definition, version))
         .collect::<Result<_, _>>()?;
-    parts.iter().filter_map(|part| part.schema.as_ref()).for_each(schemas::served);
+    parts
+        .iter()
+        .filter_map(|part| part.schema.as_ref())
+        .for_each(schemas::served);
     let (mut versions, mut strategies) = (Vec::new(), HashMap::new());
     for part in &parts {
         let version = &part.version.name;

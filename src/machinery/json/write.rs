@@ -77,13 +77,7 @@ pub fn write_item(object: &dyn Kind, out: &mut Vec<u8>) {
 /// Appends a message as an object of the kind that is given.
 pub fn write_kind_as(message: &dyn Reflect, api_version: &str, kind: &str, out: &mut Vec<u8>) {
     let order = Order::of(message.desc());
-    write_named(
-        message,
-        (api_version, kind),
-        order,
-        &mut Vec::with_capacity(SAID),
-        out,
-    );
+    write_named(message, (api_version, kind), order, &mut Vec::with_capacity(SAID), out);
 }
 
 /// `ty`: apiVersion and kind.
@@ -118,7 +112,9 @@ fn write_fields<'a>(message: &'a dyn Reflect, said: &mut Vec<Said<'a>>, out: &mu
     let (desc, begin) = (message.desc(), said.len());
     message.said(said);
     for place in begin..said.len() {
-        let Some((field, value)) = said_field(desc, said, place) else { break };
+        let Some((field, value)) = said_field(desc, said, place) else {
+            break;
+        };
         if field.flags.has(Flags::INLINE) {
             if let Value::Message(inlined) = value {
                 write_fields(inlined, said, out);
@@ -139,12 +135,7 @@ fn said_field<'d, 'a>(desc: &'d MessageDesc, said: &[Said<'a>], place: usize) ->
 }
 
 /// The members of a message in the order of their keys, with those that say its type.
-fn write_sorted<'a>(
-    message: &'a dyn Reflect,
-    ty: Option<(&str, &str)>,
-    said: &mut Vec<Said<'a>>,
-    out: &mut Vec<u8>,
-) {
+fn write_sorted<'a>(message: &'a dyn Reflect, ty: Option<(&str, &str)>, said: &mut Vec<Said<'a>>, out: &mut Vec<u8>) {
     let desc = message.desc();
     let in_places = message.rest().is_some() || message.sparse().is_some();
     if ty.is_some() || in_places || !desc.inlined.is_empty() {

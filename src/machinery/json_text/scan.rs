@@ -81,9 +81,17 @@ impl<'a> Text<'a> {
     }
 }
 
-/// How many bytes stand before the first quote, backslash or control character. Eight at a time.
+/// How many bytes stand before the first quote, backslash or control character.
 #[inline]
 pub(crate) fn plain_len(text: &[u8]) -> usize {
+    let blocks = text.as_chunks().0.iter().take_while(|block| swar::is_plain(block));
+    let begin = blocks.count() * size_of::<swar::Block>();
+    begin + short_plain_len(text.get(begin..).unwrap_or_default())
+}
+
+/// The same of a short text, eight bytes at a time.
+#[inline]
+fn short_plain_len(text: &[u8]) -> usize {
     let (chunks, rest) = text.as_chunks::<8>();
     for (i, chunk) in chunks.iter().enumerate() {
         let stops = swar::not_plain(u64::from_le_bytes(*chunk));

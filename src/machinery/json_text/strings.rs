@@ -63,13 +63,15 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Whether one of the bytes is in [`NEEDS_CARE`]. Eight at a time.
+/// Whether one of the bytes is in [`NEEDS_CARE`].
 #[inline]
 fn needs_care(bytes: &[u8]) -> bool {
-    let (chunks, rest) = bytes.as_chunks::<8>();
-    chunks
-        .iter()
-        .any(|chunk| swar::escaped_by_go(u64::from_le_bytes(*chunk)) != 0)
+    let (blocks, rest) = bytes.as_chunks();
+    let (chunks, rest) = rest.as_chunks::<8>();
+    !blocks.iter().all(swar::is_plain_to_go)
+        || chunks
+            .iter()
+            .any(|chunk| swar::escaped_by_go(u64::from_le_bytes(*chunk)) != 0)
         || rest.iter().any(|&b| NEEDS_CARE[usize::from(b)])
 }
 

@@ -31,6 +31,26 @@ pub(crate) fn escaped_by_go(x: u64) -> u64 {
     not_plain(x) | go_alone(x)
 }
 
+/// What compilers turn into a few operations on vectors: for long texts.
+pub(crate) type Block = [u8; 32];
+
+/// Whether a JSON string can hold all bytes of the block as they are; see [`not_plain`].
+#[inline]
+pub(crate) fn is_plain(block: &Block) -> bool {
+    let found = |b: u8| u8::from(b < 0x20) | u8::from(b == b'"') | u8::from(b == b'\\');
+    block.iter().fold(0, |all, &b| all | found(b)) == 0
+}
+
+/// Whether Go's encoder escapes none of the bytes of the block; see [`escaped_by_go`].
+#[inline]
+pub(crate) fn is_plain_to_go(block: &Block) -> bool {
+    let found = |b: u8| {
+        // `<` and `>` differ in one bit.
+        u8::from(b & !2 == b'<') | u8::from(b == b'&') | u8::from(b == 0xE2)
+    };
+    is_plain(block) && block.iter().fold(0, |all, &b| all | found(b)) == 0
+}
+
 /// Of those the ones that JSON would let stand.
 #[inline]
 fn go_alone(x: u64) -> u64 {
@@ -69,6 +89,19 @@ mod tests {
                 assert_eq!(found(not_plain(x)), (!plain).then_some(place), "{byte:#x}");
                 let escaped = !plain || b"<>&\xe2".contains(&byte);
                 assert_eq!(found(escaped_by_go(x)), escaped.then_some(place), "{byte:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_what_their_bytes_are() {
+        for place in 0..32 {
+            for byte in 0..=u8::MAX {
+                let mut block = [b'a'; 32];
+                block[place] = byte;
+                let x = u64::from_le_bytes([byte; 8]);
+                assert_eq!(is_plain(&block), not_plain(x) == 0, "{byte:#x}");
+                assert_eq!(is_plain_to_go(&block), escaped_by_go(x) == 0, "{byte:#x}");
             }
         }
     }

@@ -42,7 +42,10 @@ fn write_fields<'a>(message: &'a dyn Reflect, said: &mut Vec<Said<'a>>, out: &mu
 fn place_of(index: u16, next: usize, said: &[Said<'_>], begin: usize) -> Option<usize> {
     match said.get(next - begin) {
         Some((at, _)) if *at == index => Some(next),
-        _ => said.binary_search_by_key(&index, |(at, _)| *at).ok().map(|place| begin + place),
+        _ => said
+            .binary_search_by_key(&index, |(at, _)| *at)
+            .ok()
+            .map(|place| begin + place),
     }
 }
 

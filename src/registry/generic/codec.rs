@@ -268,7 +268,7 @@ impl Resource {
     /// rest of the object.
     fn stored_as_hub(&self, api_version: &str, name: &str) -> Option<()> {
         let stored = self.stored_kind(api_version, name).ok()?;
-        self.hub.is(stored).then_some(())
+        (self.hub.id() == stored.id()).then_some(())
     }
 
     /// A stored object in the version that it is stored in, with the defaults of that.

@@ -64,7 +64,9 @@ pub async fn compare(settings: &Definitions, theirs: Address, ours: Address) -> 
         server.load(name, &definitions, settings.clients).await?;
         documents.push(server.documents(name, &versions).await?);
     }
-    let [wanted, got] = &documents[..] else { return Ok(false) };
+    let [wanted, got] = &documents[..] else {
+        return Ok(false);
+    };
     let mut same = 0;
     for (version, wanted) in wanted {
         let found = differences(wanted, &got[version]);
@@ -143,12 +145,16 @@ impl Server {
     }
 
     async fn create(&self, definition: &Value) -> Result<(), Fault> {
-        let answer = self.ask("POST", DEFINITIONS, "application/json", Some(definition)).await?;
+        let answer = self
+            .ask("POST", DEFINITIONS, "application/json", Some(definition))
+            .await?;
         match answer.status {
             201 => Ok(()),
             status => {
                 let text = String::from_utf8_lossy(&answer.body).into_owned();
-                Err(Fault::unusable(format!("a definition is refused with {status}: {text}")))
+                Err(Fault::unusable(format!(
+                    "a definition is refused with {status}: {text}"
+                )))
             }
         }
     }
@@ -161,9 +167,14 @@ impl Server {
         let mut found = BTreeSet::new();
         for group in list(&document, "items") {
             for version in list(&group, "versions") {
-                let names = [&group["metadata"]["name"], &version["version"]].map(|name| name.as_str().unwrap_or_default());
+                let names =
+                    [&group["metadata"]["name"], &version["version"]].map(|name| name.as_str().unwrap_or_default());
                 for resource in list(&version, "resources") {
-                    found.insert(format!("{}/{}", names.join("/"), resource["resource"].as_str().unwrap_or_default()));
+                    found.insert(format!(
+                        "{}/{}",
+                        names.join("/"),
+                        resource["resource"].as_str().unwrap_or_default()
+                    ));
                 }
             }
         }
@@ -219,7 +230,9 @@ impl Server {
 
     /// What its processes have used.
     fn used(&self) -> Used {
-        self.pids.iter().fold(Used::default(), |all, pid| all.with(&Used::of(*pid)))
+        self.pids
+            .iter()
+            .fold(Used::default(), |all, pid| all.with(&Used::of(*pid)))
     }
 }
 
@@ -248,7 +261,11 @@ impl Used {
         let (stat, status) = (read("stat"), read("status"));
         let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
         // User and system time, in hundredths of a second.
-        let ticks = fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+        let ticks = fields
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<u64>().ok());
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let resident = resident.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
         Used {

@@ -85,7 +85,9 @@ fn gather<'a>(old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, members: &mut 
     new.said(&mut said);
     for (index, value) in said {
         let index = usize::from(index);
-        let Some(field) = new.desc().fields.get(index) else { continue };
+        let Some(field) = new.desc().fields.get(index) else {
+            continue;
+        };
         let before = old.map(|old| old.get(index));
         if !field.flags.has(Flags::INLINE) {
             if !is_bare(field, value) {
