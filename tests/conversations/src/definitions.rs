@@ -194,7 +194,8 @@ impl Server {
                 longest = longest.max(asked.elapsed());
                 if answer.status == 200 {
                     bytes += answer.body.len();
-                    let document = serde_json::from_slice(&answer.body).map_err(Fault::unusable)?;
+                    let mut document = serde_json::from_slice(&answer.body).map_err(Fault::unusable)?;
+                    without_prose(&mut document);
                     found.insert(version.clone(), document);
                     break;
                 }
@@ -233,6 +234,27 @@ impl Server {
         self.pids
             .iter()
             .fold(Used::default(), |all, pid| all.with(&Used::of(*pid)))
+    }
+}
+
+/// Takes out what is told about operations and about the types of Kubernetes itself: a server says that in its own words.
+/// What definitions say stays.
+fn without_prose(document: &mut Value) {
+    clear_descriptions(&mut document["paths"]);
+    let types = document["components"]["schemas"].as_object_mut().into_iter().flatten();
+    types
+        .filter(|(name, _)| name.starts_with("io.k8s."))
+        .for_each(|(_, schema)| clear_descriptions(schema));
+}
+
+fn clear_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|key, value| key != "description" || !value.is_string());
+            members.values_mut().for_each(clear_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(clear_descriptions),
+        _ => {}
     }
 }
 
