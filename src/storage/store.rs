@@ -170,9 +170,16 @@ pub trait Store: Send + Sync + 'static {
     /// elsewhere. `None`: nothing is held yet (see [`Store::snapshot`]), or not now.
     fn held(&self, prefix: &str) -> Option<Snapshot>;
 
-    /// Where that is. Whoever asks before each of many decisions asks for this.
+    /// Where that is.
     fn held_position(&self, prefix: &str) -> Option<Position> {
         self.held(prefix)?.position()
+    }
+
+    /// Where memory is, if it is known to hold nothing of a prefix that came after a position; `None`: there may be
+    /// something, or nothing is held. Whoever asks before each of many decisions asks for this: it is remembered when a
+    /// prefix that was asked about has changed.
+    fn unchanged_since(&self, prefix: &str, position: Position) -> Option<Position> {
+        self.held_position(prefix).filter(|held| *held == position)
     }
 
     /// What memory holds of a key of `prefix`, for whoever can put up with the past for a moment: a write that names

@@ -14,6 +14,8 @@ use super::Resource;
 
 /// Events that are taken in one by one; when there are more, everything is read again.
 const MAX_EVENTS: usize = 10_000;
+/// Revisions in which nothing of the resource changed, and that are looked through once more when something has.
+const MAX_LAG: u64 = 256;
 
 /// A position that is read without a lock. None of a store is the default.
 #[derive(Default)]
@@ -89,6 +91,21 @@ impl Reflector {
         }
     }
 
+    /// Everything up to `now` was told, since nothing has changed. It is noted now and then: what changes next is looked
+    /// for from there on.
+    fn move_on(&self, now: Position) {
+        let lag = |at: Position| now.revision.0.saturating_sub(at.revision.0);
+        if lag(self.at.get()) < MAX_LAG {
+            return;
+        }
+        // Whoever is at it tells what has changed, and notes how far that goes.
+        let Ok(_turn) = self.turn.try_lock() else { return };
+        let at = self.at.get();
+        if at.epoch == now.epoch && lag(at) > 0 {
+            self.at.set(now);
+        }
+    }
+
     fn change(&self, event: &Event) -> Option<Change> {
         match event {
             Event::Put { entry, .. } => self.put(entry),
@@ -124,14 +141,13 @@ impl Reflector {
 impl Feed for Reflector {
     fn catch_up(&self, take: &mut dyn FnMut(Vec<Change>)) {
         let store = &self.resource.backend.store;
-        let is_current = |position: Position| self.at.get() == position;
-        if store.held_position(self.prefix()).is_none_or(is_current) {
-            return;
+        if let Some(now) = store.unchanged_since(self.prefix(), self.at.get()) {
+            return self.move_on(now);
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked at again: another thread may have been here.
         let Some(held) = store.held(self.prefix()) else { return };
-        let Some(to) = held.position().filter(|to| !is_current(*to)) else {
+        let Some(to) = held.position().filter(|to| *to != self.at.get()) else {
             return;
         };
         let Some(changes) = self.since(to, &held) else { return };

@@ -191,6 +191,10 @@ impl Store for EmbeddedStore {
         self.shared.mvcc.position()
     }
 
+    fn unchanged_since(&self, prefix: &str, position: Position) -> Option<Position> {
+        self.shared.mvcc.unchanged_since(prefix, position)
+    }
+
     fn forget(&self, prefix: &str) {
         self.shared.mvcc.forget(prefix);
     }

@@ -144,6 +144,10 @@ impl Store for MemoryStore {
         self.mvcc().position()
     }
 
+    fn unchanged_since(&self, prefix: &str, position: Position) -> Option<Position> {
+        self.mvcc().unchanged_since(prefix, position)
+    }
+
     fn forget(&self, prefix: &str) {
         self.mvcc().forget(prefix);
     }

@@ -6,6 +6,7 @@
 
 mod batch;
 mod history;
+mod last_changes;
 mod lease;
 mod snapshot;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub(crate) use batch::Batch;
 pub(crate) use history::History;
+use last_changes::LastChanges;
 pub(crate) use lease::Leases;
 pub use snapshot::Snapshot;
 pub(crate) use version::{Change, Version};
@@ -35,11 +37,19 @@ const MOST_CHANGES_SCANNED: usize = 65_536;
 struct State {
     view: View,
     history: History,
+    last_changes: LastChanges,
     /// Why nothing is answered any more.
     ended: Option<StoreError>,
 }
 
 impl State {
+    fn position(&self) -> Option<Position> {
+        self.ended.is_none().then(|| Position {
+            epoch: self.view.epoch(),
+            revision: Revision(self.view.revision()),
+        })
+    }
+
     /// Whether every change after a revision is in history. The oldest revision that is kept need not be: a view that
     /// was read from elsewhere begins with it, and nobody knows here how it came to be.
     fn reaches_back_to(&self, after: u64) -> bool {
@@ -63,6 +73,7 @@ impl Mvcc {
         let state = RwLock::new(State {
             view: view.begin(Epoch::next()),
             history,
+            last_changes: LastChanges::default(),
             ended: None,
         });
         Arc::new(Mvcc {
@@ -87,11 +98,26 @@ impl Mvcc {
 
     /// Where that is; `None`: the store has ended.
     pub fn position(&self) -> Option<Position> {
+        self.read().position()
+    }
+
+    /// See [`crate::Store::unchanged_since`].
+    pub fn unchanged_since(&self, prefix: &str, position: Position) -> Option<Position> {
         let state = self.read();
-        state.ended.is_none().then(|| Position {
-            epoch: state.view.epoch(),
-            revision: Revision(state.view.revision()),
-        })
+        let now = state.position()?;
+        match state.last_changes.of(prefix) {
+            Some(last) => {
+                let goes_on = position.epoch == now.epoch && position.revision <= now.revision;
+                (goes_on && last <= position.revision.0).then_some(now)
+            }
+            None => {
+                drop(state);
+                let mut state = self.write();
+                let revision = state.view.revision();
+                state.last_changes.follow(prefix, revision);
+                None
+            }
+        }
     }
 
     pub fn get(&self, key: &str) -> Result<Got, StoreError> {
@@ -182,6 +208,7 @@ impl Mvcc {
         for change in changes {
             state.view.apply(change);
             state.history.push(change.clone());
+            state.last_changes.note(change);
         }
         drop(state);
         self.watchers.publish(changes);
@@ -247,8 +274,9 @@ impl Mvcc {
         self.end(StoreError::Closed);
     }
 
-    /// Ends the watches of a prefix and of what is below it.
+    /// Ends the watches of a prefix and of what is below it, and no longer knows when it changed last.
     pub fn forget(&self, prefix: &str) {
+        self.write().last_changes.forget(prefix);
         self.watchers.forget_where(|watcher| watcher.prefix.starts_with(prefix));
     }
 

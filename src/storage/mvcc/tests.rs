@@ -307,3 +307,30 @@ fn a_watch_that_is_not_read_holds_no_changes() {
     assert!(early.upgrade().is_none());
     assert!(matches!(poll(&mut too_late), Some(Err(StoreError::Compacted { .. }))));
 }
+
+/// Whoever follows a prefix is told that nothing has come as long as that is so, however much is written elsewhere.
+#[test]
+fn a_prefix_is_unchanged_until_something_of_it_changes() {
+    let mvcc = Mvcc::empty();
+    put(&mvcc, "/a/x");
+    let begun = mvcc.position().unwrap();
+    assert_eq!(mvcc.unchanged_since("/a/", begun), None, "nobody has asked before");
+    assert_eq!(mvcc.unchanged_since("/a/", begun), Some(begun));
+    put_often(&mvcc, "/b/x", 3);
+    let later = mvcc.position().unwrap();
+    assert_eq!(mvcc.unchanged_since("/a/", begun), Some(later));
+    assert_eq!(mvcc.unchanged_since("/a/", later), Some(later));
+    put(&mvcc, "/a/y");
+    assert_eq!(mvcc.unchanged_since("/a/", later), None);
+    let now = mvcc.position().unwrap();
+    assert_eq!(mvcc.unchanged_since("/a/", now), Some(now));
+    let elsewhere = Position {
+        epoch: Epoch::default(),
+        ..now
+    };
+    assert_eq!(mvcc.unchanged_since("/a/", elsewhere), None, "another timeline");
+    mvcc.forget("/a/");
+    assert_eq!(mvcc.unchanged_since("/a/", now), None);
+    mvcc.close();
+    assert_eq!(mvcc.unchanged_since("/a/", now), None);
+}

@@ -372,6 +372,12 @@ impl Run {
             let what = format!("{prefix} from {past} to {now:?}");
             self.world.fail("events from memory are those that were", what);
         }
+        if let Some(to) = store.unchanged_since(prefix, from)
+            && !self.truth.events(now.timeline, prefix, past, to.revision).is_empty()
+        {
+            let what = format!("{prefix} from {past} to {}", to.revision);
+            self.world.fail("what has changed is not taken for unchanged", what);
+        }
     }
 
     fn check_past(&self, prefix: &str, past: Revision, entries: &[Entry]) {
