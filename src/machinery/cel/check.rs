@@ -336,7 +336,7 @@ impl Checker<'_> {
     pub(super) fn resolved(
         &mut self,
         id: u64,
-        function: &Function,
+        function: &Arc<Function>,
         member: bool,
         arguments: Vec<Checked>,
         written: &[IdedExpr],
@@ -376,7 +376,7 @@ impl Checker<'_> {
             let (line, column) = self.parsed.place(argument);
             self.literals.push(Misplaced { line, column, text });
         }
-        let mut node = Node::call(self.library, function, nodes, Fits { member, overloads });
+        let mut node = Node::call(function, nodes, Fits { member, overloads });
         node.ty = ty.clone();
         (node, ty)
     }

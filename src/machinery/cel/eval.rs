@@ -6,12 +6,12 @@ use std::sync::Arc;
 use regex::Regex;
 
 use super::error::Fault;
-use super::library::{self, Library};
+use super::library;
 use super::messages::{self, Written};
 use super::moment::Moment;
 use super::signature::{Cost, Function, Overload};
 use super::types::{Inference, Type};
-use super::value::{Map, Value};
+use super::value::{Map, Text, Value};
 use crate::reflect::time::Duration;
 
 type Result<T, E = Fault> = std::result::Result<T, E>;
@@ -68,10 +68,9 @@ pub(super) enum Kind {
     Message(Written),
 }
 
-/// A function by its place in the library, which the program keeps.
+/// A function of the library, and how it is called.
 pub(super) struct Call {
-    library: Arc<Library>,
-    pub name: &'static str,
+    pub function: Arc<Function>,
     /// The first argument is the target.
     pub member: bool,
     /// Those of the function's overloads that fit the types of the arguments.
@@ -80,18 +79,14 @@ pub(super) struct Call {
 
 impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.function.name)
     }
 }
 
 impl Call {
-    fn function(&self) -> Option<&Function> {
-        self.library.functions.get(self.name)
-    }
-
     /// The overloads that fit.
     pub fn fitting(&self) -> impl Iterator<Item = &Overload> {
-        let all = self.function().map_or(&[][..], |function| &function.overloads);
+        let all = &self.function.overloads;
         self.overloads.iter().filter_map(|n| all.get(usize::from(*n)))
     }
 }
@@ -156,7 +151,7 @@ impl Literal {
             Literal::Int(n) => Value::Int(*n),
             Literal::Uint(n) => Value::Uint(*n),
             Literal::Double(n) => Value::Double(*n),
-            Literal::String(text) => Value::text(&**text),
+            Literal::String(text) => Value::String(Text::Written(text.clone())),
             Literal::Bytes(bytes) => Value::Bytes(Rc::from(&**bytes)),
             Literal::Type(name) => Value::Type(Rc::from(name.split('(').next().unwrap_or(name))),
             Literal::Duration(span) => Value::Duration(*span),
@@ -184,7 +179,7 @@ impl Node {
     }
 
     /// A call; some functions are parts of their own.
-    pub fn call(library: &Arc<Library>, function: &Function, mut arguments: Vec<Node>, fits: Fits) -> Node {
+    pub fn call(function: &Arc<Function>, mut arguments: Vec<Node>, fits: Fits) -> Node {
         if function.name == "_?_:_" {
             return match <[Node; 3]>::try_from(arguments) {
                 Ok(three) => Node::of(Kind::Conditional(Box::new(three))),
@@ -200,8 +195,7 @@ impl Node {
             return Node::of(Kind::Matches(Box::new(arguments.remove(0)), pattern, fits.member));
         }
         let call = Call {
-            library: library.clone(),
-            name: function.name,
+            function: function.clone(),
             member: fits.member,
             overloads: fits.overloads.into(),
         };
@@ -216,7 +210,7 @@ impl Node {
         let Kind::Call(call, arguments) = &self.kind else {
             return Ok(());
         };
-        match (call.name, arguments.as_slice()) {
+        match (call.function.name, arguments.as_slice()) {
             (
                 "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "uint",
                 [
@@ -226,8 +220,7 @@ impl Node {
                     },
                 ],
             ) if !matches!(literal, Literal::Type(_)) => {
-                let Some(function) = call.function() else { return Ok(()) };
-                let value = (function.code)(&[literal.value()])?;
+                let value = (call.function.code)(&[literal.value()])?;
                 if let Some(literal) = Literal::of(&value) {
                     self.kind = Kind::Literal(literal);
                 }
@@ -458,7 +451,7 @@ impl<'a> Run<'a, '_> {
     }
 
     fn call(&mut self, call: &Call, arguments: &[Node]) -> Result<Value<'a>> {
-        let function = call.function().ok_or(Fault::NoSuchOverload)?;
+        let function = &call.function;
         // Whether a condition of a macro is false counts even where it has no value.
         if function.name == "@not_strictly_false" {
             let [condition] = arguments else {
@@ -589,16 +582,13 @@ impl<'a> Run<'a, '_> {
                 Value::Bool(false) => self.step(accumulator, &three[2], place),
                 _ => Err(Fault::NoSuchOverload),
             },
-            Kind::Call(call, arguments) => match (call.name, arguments.as_slice()) {
+            Kind::Call(call, arguments) => match (call.function.name, arguments.as_slice()) {
                 ("_+_", [left, right]) if is_accumulator(left) => {
                     self.charge(2)?;
                     let added = self.node(right)?;
                     match (self.take(place)?, added) {
                         (Value::List(list), Value::List(added)) => Ok(Value::List(list.concat(added))),
-                        (accumulated, added) => match call.function() {
-                            Some(function) => (function.code)(&[accumulated, added]),
-                            None => Err(Fault::NoSuchOverload),
-                        },
+                        (accumulated, added) => (call.function.code)(&[accumulated, added]),
                     }
                 }
                 (library::MAP_INSERT, [map, added @ ..]) if is_accumulator(map) => {

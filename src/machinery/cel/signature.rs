@@ -1,6 +1,7 @@
 //! Functions: how they are called, what they cost, and the code that runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::error::Fault;
 use super::types::{Inference, Type};
@@ -90,7 +91,7 @@ fn instance(ty: &Type, own: &[Type]) -> Type {
 }
 
 /// Functions by name.
-pub(super) type Functions = BTreeMap<&'static str, Function>;
+pub(super) type Functions = BTreeMap<&'static str, Arc<Function>>;
 
 /// Adds a function. Signatures read `string.(string) bool` for members and `(list(A)) int` for others; capital letters
 /// are type parameters.
@@ -114,7 +115,7 @@ pub(super) fn define(
         code,
         cost,
     };
-    functions.insert(name, function);
+    functions.insert(name, Arc::new(function));
 }
 
 /// Reads signatures. They are written in this crate alone, so that a wrong one is found by the test that reads them

@@ -4,16 +4,18 @@ use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt::{self, Debug};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::moment::Moment;
 use crate::reflect::Name;
 use crate::reflect::time::Duration;
 
-/// A text, borrowed or owned.
+/// A text, borrowed, owned, or shared with the program that it is written in.
 #[derive(Clone)]
 pub enum Text<'a> {
     Borrowed(&'a str),
     Own(Rc<str>),
+    Written(Arc<str>),
 }
 
 impl Text<'_> {
@@ -21,6 +23,7 @@ impl Text<'_> {
         match self {
             Text::Borrowed(text) => text,
             Text::Own(text) => text,
+            Text::Written(text) => text,
         }
     }
 }

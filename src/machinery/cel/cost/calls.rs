@@ -60,7 +60,7 @@ impl<D: Declared> Estimator<D> {
     pub(super) fn call(&mut self, call: &Call, nodes: &[Node]) -> Estimate<D> {
         let mut estimates: Vec<Estimate<D>> = nodes.iter().map(|node| self.node(node)).collect();
         let target = (call.member && !estimates.is_empty()).then(|| estimates.remove(0));
-        if let ("dyn", [argument]) = (call.name, estimates.as_slice()) {
+        if let ("dyn", [argument]) = (call.function.name, estimates.as_slice()) {
             return Estimate {
                 size: argument.size,
                 entry: argument.entry,
@@ -68,7 +68,7 @@ impl<D: Declared> Estimator<D> {
             };
         }
         let parts = Parts {
-            name: call.name,
+            name: call.function.name,
             nodes,
             target,
             arguments: estimates,
@@ -93,7 +93,7 @@ impl<D: Declared> Estimator<D> {
         let parts_cost = parts.target.iter().chain(&parts.arguments);
         estimate.cost = parts_cost.fold(own.cost, |sum, part| sum.plus(part.cost));
         estimate.size = own.size;
-        if call.name == "_+_"
+        if call.function.name == "_+_"
             && let [left, right] = parts.arguments.as_slice()
         {
             estimate.entry = both(left.entry, right.entry);

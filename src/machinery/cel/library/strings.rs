@@ -2,7 +2,7 @@
 
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
-use super::super::value::{Text, Value};
+use super::super::value::Value;
 use super::{Result, regex};
 
 /// Bytes of a text that a function makes.
@@ -300,8 +300,7 @@ fn quote<'a>(v: &[Value<'a>]) -> Result<'a> {
 /// A text's own view, for functions that take texts of any kind.
 pub(super) fn text<'v>(value: &'v Value<'_>) -> std::result::Result<&'v str, Fault> {
     match value {
-        Value::String(Text::Borrowed(text)) => Ok(text),
-        Value::String(Text::Own(text)) => Ok(text),
+        Value::String(text) => Ok(text.as_str()),
         _ => Err(Fault::NoSuchOverload),
     }
 }
