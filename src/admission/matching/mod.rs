@@ -9,4 +9,4 @@ mod selectors;
 
 pub(crate) use index::{Candidate, Candidates, Index, Ruled};
 pub(crate) use rules::{Asked, Outcome, Rule, Rules};
-pub(crate) use selectors::Selectors;
+pub(crate) use selectors::{ObjectLabels, Selectors};

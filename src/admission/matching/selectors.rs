@@ -1,5 +1,7 @@
 //! Selectors: which objects, in which namespaces, are meant.
 
+use std::collections::BTreeMap;
+
 use keelson_machinery::meta::v1;
 use keelson_machinery::selector::LabelSelector;
 use keelson_machinery::selector::label::SelectorError;
@@ -9,6 +11,21 @@ use keelson_registry::admission::Attributes;
 use crate::namespaces::Namespaces;
 
 type Selector = Result<LabelSelector, SelectorError>;
+
+/// The labels of the object that a request is about, as it is to be and as it is: what selectors of objects look at,
+/// be there many of them.
+pub(crate) struct ObjectLabels<'a>([Option<&'a BTreeMap<String, String>>; 2]);
+
+impl<'a> ObjectLabels<'a> {
+    pub fn of(attributes: &'a Attributes<'_>) -> ObjectLabels<'a> {
+        let both = [attributes.metadata(), attributes.old_metadata()];
+        ObjectLabels(both.map(|metadata| metadata.map(|metadata| &metadata.labels)))
+    }
+
+    fn are_selected(&self, selector: &LabelSelector) -> bool {
+        self.0.into_iter().flatten().any(|labels| selector.matches(labels))
+    }
+}
 
 /// The selectors of one configuration.
 #[derive(Clone, Debug)]
@@ -37,7 +54,7 @@ impl Selectors {
     /// A selector that can't be read; a namespace that is not there.
     pub async fn select(&self, attributes: &Attributes<'_>, namespaces: &Namespaces) -> Result<bool, StatusError> {
         // First, for the object is at hand and its namespace is looked up.
-        if self.pass_over(attributes) {
+        if self.pass_over(&ObjectLabels::of(attributes)) {
             return Ok(false);
         }
         self.select_namespace(attributes, namespaces).await
@@ -60,9 +77,9 @@ impl Selectors {
     }
 
     /// Whether the object is not selected, wherever it is.
-    pub fn pass_over(&self, attributes: &Attributes<'_>) -> bool {
+    pub fn pass_over(&self, labels: &ObjectLabels<'_>) -> bool {
         let selector = self.objects.as_ref();
-        selector.is_ok_and(|selector| !selector.is_everything() && !selects_either(selector, attributes))
+        selector.is_ok_and(|selector| !selector.is_everything() && !labels.are_selected(selector))
     }
 
     async fn selects_namespace(
@@ -85,12 +102,4 @@ impl Selectors {
         })?;
         Ok(labels.is_none_or(|labels| selector.matches(labels.get())))
     }
-}
-
-fn selects_either(selector: &LabelSelector, attributes: &Attributes<'_>) -> bool {
-    let new = attributes.metadata();
-    let old = attributes.old_metadata();
-    new.into_iter()
-        .chain(old)
-        .any(|metadata| selector.matches(&metadata.labels))
 }

@@ -66,6 +66,10 @@ impl Variables {
 
     /// What expressions are evaluated in, with these variables beside others.
     pub fn scope<'a>(&'a self, mut others: Bindings<'a>) -> Scope<'a> {
+        if self.all.is_empty() {
+            others.push((VARIABLES, Value::Map(Map::Own(Rc::default()))));
+            return Scope::plain(others);
+        }
         let spent = Rc::new(Cell::new(0));
         let values = Rc::new_cyclic(|own| Values {
             own: own.clone(),

@@ -11,7 +11,7 @@ use keelson_registry::admission::Attributes;
 
 use super::hook::{Hook, Hooks};
 use crate::expressions::{Inputs, Matched};
-use crate::matching::{Candidate, Candidates, Index};
+use crate::matching::{Candidate, Candidates, Index, ObjectLabels};
 use crate::versions::versioned;
 use crate::{GROUP, Shared};
 
@@ -46,14 +46,29 @@ impl Configured {
     }
 }
 
-/// The kind as which a candidate sees the object if it may be asked about a request, by what can be told without
-/// waiting: that most are not is told here, in a fraction of the time.
-pub(super) fn may_mean<'c>(candidate: &'c Candidate<Hook>, attributes: &Attributes<'_>) -> Option<&'c KindRef> {
-    let kind = candidate.outcome.of(attributes.requested_name())?;
-    (!candidate.hook.selectors.pass_over(attributes)).then_some(kind)
+/// What is at hand of a request: of most candidates it tells without waiting that they are not asked, in a fraction of
+/// the time.
+pub(super) struct AtHand<'a> {
+    name: &'a str,
+    labels: ObjectLabels<'a>,
 }
 
-/// Whether a webhook is asked about a request that it [may mean](may_mean), as `kind`.
+impl<'a> AtHand<'a> {
+    pub fn of(attributes: &'a Attributes<'_>) -> AtHand<'a> {
+        AtHand {
+            name: attributes.requested_name(),
+            labels: ObjectLabels::of(attributes),
+        }
+    }
+
+    /// The kind as which a candidate sees the object, if it may be asked.
+    pub fn kind<'c>(&self, candidate: &'c Candidate<Hook>) -> Option<&'c KindRef> {
+        let kind = candidate.outcome.of(self.name)?;
+        (!candidate.hook.selectors.pass_over(&self.labels)).then_some(kind)
+    }
+}
+
+/// Whether a webhook is asked about a request that it [may be asked about](AtHand::kind), as `kind`.
 ///
 /// # Errors
 /// It can't be told, and that is as good as a refusal.

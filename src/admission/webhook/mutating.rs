@@ -20,7 +20,7 @@ use super::audit::{self, Turn};
 use super::call::{Failure, UNAVAILABLE, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
-use super::hooks::{Configured, may_mean, means};
+use super::hooks::{AtHand, Configured, means};
 use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
@@ -89,7 +89,7 @@ impl MutatingAdmissionWebhook {
     ) -> Result<(), StatusError> {
         let is_second = attributes.reinvocation.is_second();
         for candidate in candidates.iter() {
-            let Some(kind) = may_mean(candidate, attributes) else {
+            let Some(kind) = AtHand::of(attributes).kind(candidate) else {
                 continue;
             };
             let hook = &*candidate.hook;
@@ -236,9 +236,10 @@ impl Plugin for MutatingAdmissionWebhook {
             return now(Ok(()));
         }
         let candidates = self.configured.candidates(attributes);
-        match candidates.is_empty() {
-            true => now(Ok(())),
-            false => later(self.dispatch(attributes, candidates)),
+        let at_hand = AtHand::of(attributes);
+        match candidates.iter().any(|candidate| at_hand.kind(candidate).is_some()) {
+            true => later(self.dispatch(attributes, candidates)),
+            false => now(Ok(())),
         }
     }
 }

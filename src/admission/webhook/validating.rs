@@ -18,7 +18,7 @@ use super::audit::{self, Turn};
 use super::call::{Failure, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
-use super::hooks::{Configured, may_mean, means};
+use super::hooks::{AtHand, Configured, means};
 use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
@@ -53,10 +53,11 @@ impl ValidatingAdmissionWebhook {
     ) -> Result<(), StatusError> {
         let mut meant: Vec<(&Hook, &KindRef)> = Vec::new();
         let mut shown: Vec<(&KindRef, Versioned<'_>)> = Vec::new();
+        let at_hand = AtHand::of(attributes);
         for (place, candidate) in candidates.iter().enumerate().skip(first.0) {
             let kind = match place == first.0 {
                 true => &first.1,
-                false => match may_mean(candidate, attributes) {
+                false => match at_hand.kind(candidate) {
                     Some(kind) => kind,
                     None => continue,
                 },
@@ -143,8 +144,9 @@ impl Plugin for ValidatingAdmissionWebhook {
             return now(Ok(()));
         }
         let candidates = self.configured.candidates(attributes);
+        let at_hand = AtHand::of(attributes);
         let mut places = candidates.iter().enumerate();
-        let first = places.find_map(|(place, candidate)| Some((place, may_mean(candidate, attributes)?.clone())));
+        let first = places.find_map(|(place, candidate)| Some((place, at_hand.kind(candidate)?.clone())));
         match first {
             Some(first) => later(self.dispatch(attributes, candidates, first)),
             None => now(Ok(())),

@@ -87,8 +87,17 @@ pub(super) fn evaluate<'a>(
     let Ok(results) = validations(policy, &scope(namespace, true), &mut budget) else {
         return out_of_budget();
     };
-    let messages = messages(policy, &scope(namespace, false), &mut budget);
+    let messages = match policy.makes_messages() {
+        true => messages(policy, &scope(namespace, false), &mut budget),
+        false => Ok(Vec::new()),
+    };
     let decisions = decisions(policy, results, &messages);
+    if policy.annotations.is_empty() {
+        return Verdict {
+            decisions,
+            annotations: Vec::new(),
+        };
+    }
     match annotations(policy, &scope(namespace, true)) {
         Ok(annotations) => Verdict { decisions, annotations },
         Err(OutOfBudget) => out_of_budget(),
@@ -105,7 +114,7 @@ fn validations(policy: &Policy, scope: &Scope<'_>, budget: &mut u64) -> Result<V
     results.collect()
 }
 
-/// What the expressions for messages make up; `None`: nothing that can be shown.
+/// What the expressions for messages make up, of each validation; `None`: nothing that can be shown.
 fn messages(policy: &Policy, scope: &Scope<'_>, budget: &mut u64) -> Result<Vec<Option<String>>, OutOfBudget> {
     let shown = |value: Value<'_>| {
         let text = value.as_str()?.trim().to_owned();

@@ -41,6 +41,12 @@ impl policies::Policy for Policy {
 }
 
 impl Policy {
+    /// Whether messages are made up by expressions.
+    pub fn makes_messages(&self) -> bool {
+        let mut validations = self.validations.iter();
+        validations.any(|validation| validation.message_expression.is_some())
+    }
+
     /// Compiles a policy.
     pub fn read(object: &dyn Object) -> Option<Policy> {
         let policy: &ValidatingAdmissionPolicy = object.downcast_ref()?;
