@@ -66,7 +66,7 @@ pub fn plugins(egress: &Egress) -> Vec<Arc<dyn Plugin>> {
         Arc::new(namespace_exists::NamespaceExists),
         Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology),
         Arc::new(limit_ranger::LimitRanger::default()),
-        Arc::new(service_account::ServiceAccount),
+        Arc::new(service_account::ServiceAccount::default()),
         Arc::new(node_restriction::NodeRestriction),
         Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
         Arc::new(always_pull_images::AlwaysPullImages),

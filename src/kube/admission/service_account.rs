@@ -4,11 +4,14 @@
 mod mount;
 mod secrets;
 
+use std::sync::Arc;
+
+use keelson_access::lister::Listers;
 use keelson_api::core::v1::{Pod, ServiceAccount as Account};
 use keelson_machinery::status::StatusError;
-use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
+use keelson_registry::{Followed, Outcome, Verbs};
 
 use super::lookup;
 
@@ -18,7 +21,17 @@ const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 const EPHEMERAL: &str = "ephemeralcontainers";
 const ACCOUNTS: (&str, &str) = ("", "serviceaccounts");
 
-pub struct ServiceAccount;
+pub struct ServiceAccount {
+    accounts: Followed<Account>,
+}
+
+impl Default for ServiceAccount {
+    fn default() -> Self {
+        ServiceAccount {
+            accounts: Followed::new(|object| object.downcast_ref::<Account>().cloned()),
+        }
+    }
+}
 
 impl Plugin for ServiceAccount {
     fn name(&self) -> &'static str {
@@ -34,14 +47,20 @@ impl Plugin for ServiceAccount {
         }
     }
 
-    fn follows(&self) -> &'static [(&'static str, &'static str)] {
-        &[ACCOUNTS]
+    fn attach(&self, listers: &dyn Listers, _verbs: &Arc<Verbs>) {
+        self.accounts.attach(listers, ACCOUNTS.0, ACCOUNTS.1);
     }
 
     fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
         match attributes.typed::<Pod>() {
             Some(pod) if is_mirror(pod) => now(mirror(attributes, pod)),
-            Some(_) => later(admit(attributes)),
+            Some(_) => {
+                default_account(attributes);
+                match self.known(attributes) {
+                    Some(account) => now(give_and_check(attributes, &account)),
+                    None => later(admit_unknown(attributes)),
+                }
+            }
             None => now(Ok(())),
         }
     }
@@ -49,10 +68,27 @@ impl Plugin for ServiceAccount {
     fn validate<'a>(&'a self, attributes: &'a Attributes<'_>) -> Outcome<'a, ()> {
         match attributes.typed::<Pod>() {
             Some(pod) if attributes.operation == Operation::Create && is_mirror(pod) => now(mirror(attributes, pod)),
-            Some(pod) => later(validate(attributes, pod)),
+            Some(pod) => match self.known(attributes) {
+                Some(account) => now(check(attributes, pod, &account)),
+                None => later(validate_unknown(attributes, pod)),
+            },
             None => now(Ok(())),
         }
     }
+}
+
+impl ServiceAccount {
+    /// The account of a pod, if memory has it.
+    fn known(&self, attributes: &Attributes<'_>) -> Option<Arc<Account>> {
+        let name = account_name(attributes);
+        self.accounts.get(attributes.namespace(), name)
+    }
+}
+
+/// "": the pod says none.
+fn account_name<'a>(attributes: &'a Attributes<'_>) -> &'a str {
+    let pod = attributes.typed::<Pod>();
+    pod.map_or("", |pod| pod.spec.service_account_name.as_str())
 }
 
 fn is_mirror(pod: &Pod) -> bool {
@@ -79,7 +115,7 @@ fn mirror(attributes: &Attributes<'_>, pod: &Pod) -> Result<(), StatusError> {
     }
 }
 
-async fn admit(attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
+fn default_account(attributes: &mut Attributes<'_>) {
     if let Some(pod) = attributes.typed_mut::<Pod>()
         && pod.spec.service_account_name.is_empty()
     {
@@ -87,19 +123,21 @@ async fn admit(attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
         // Its old name is shown too.
         DEFAULT.clone_into(&mut pod.spec.service_account);
     }
-    let Some(name) = attributes
-        .typed::<Pod>()
-        .map(|pod| pod.spec.service_account_name.clone())
-    else {
-        return Ok(());
-    };
-    let account = account(attributes, &name).await?;
+}
+
+/// What memory has not got yet, the store may have.
+async fn admit_unknown(attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
+    let account = account(attributes, account_name(attributes)).await?;
+    give_and_check(attributes, &account)
+}
+
+fn give_and_check(attributes: &mut Attributes<'_>, account: &Account) -> Result<(), StatusError> {
     let suffix = attributes.resource.backend.new_suffix();
     if let Some(pod) = attributes.typed_mut::<Pod>() {
-        give(pod, &account, &suffix);
+        give(pod, account, &suffix);
     }
     match attributes.typed::<Pod>() {
-        Some(pod) => check(attributes, pod, &account),
+        Some(pod) => check(attributes, pod, account),
         None => Ok(()),
     }
 }
@@ -115,7 +153,7 @@ fn give(pod: &mut Pod, account: &Account, suffix: &str) {
     }
 }
 
-async fn validate(attributes: &Attributes<'_>, pod: &Pod) -> Result<(), StatusError> {
+async fn validate_unknown(attributes: &Attributes<'_>, pod: &Pod) -> Result<(), StatusError> {
     let name = &pod.spec.service_account_name;
     if name.is_empty() {
         let (namespace, name) = (attributes.namespace(), &pod.metadata.name);
