@@ -295,6 +295,8 @@ pub struct FieldAttributes {
     pub number: u32,
     /// Names of the constants of `Flags`.
     pub flags: Vec<&'static str>,
+    /// It, or something below it, has a default.
+    pub has_defaults: bool,
     /// Calls of `FieldDesc` that add what is not empty.
     pub chain: Vec<TokenStream>,
     /// Elements of a list of `ValidationRule`, which `chain` refers to by [`FieldAttributes::list_name`].
@@ -339,11 +341,13 @@ impl FieldAttributes {
         if !rules.is_empty() {
             chain.push(part("with_rules", "Rules", RULES, &rules));
         }
+        let has_defaults = flags.contains(&"HAS_DEFAULTS") || details.iter().any(|(name, _)| *name == "default");
         let json = json.ok_or_else(|| Error::new(span, "`#[field(json = \"…\")]` is missing: the key in JSON"))?;
         Ok(FieldAttributes {
             json,
             number,
             flags,
+            has_defaults,
             chain,
             validations,
         })

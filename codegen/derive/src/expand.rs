@@ -122,6 +122,8 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
     named.sort_by_key(|(_, f)| f.attributes.json.value());
     let by_name = named.into_iter().map(|(i, _)| Index::from(i));
     let inlined = inlined.into_iter().map(|(i, _)| Index::from(i));
+    let defaulted = fields.iter().enumerate().filter(|(_, f)| f.attributes.has_defaults);
+    let defaulted = defaulted.map(|(i, _)| Index::from(i));
     let gvk = match &attributes.kind {
         None => quote!(::core::option::Option::None),
         Some(_) => quote!(::core::option::Option::Some(__reflect::Ref::Static(&GVK))),
@@ -142,6 +144,7 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             by_name: __reflect::Ref::Static(&[#(#by_name),*]),
             inlined: __reflect::Ref::Static(&[#(#inlined),*]),
             missed: __reflect::Ref::Static(&[]),
+            defaulted: __reflect::Ref::Static(&[#(#defaulted),*]),
             make: __reflect::Make::#make(|| {
                 ::std::boxed::Box::new(<#ident as ::core::default::Default>::default())
             }),

@@ -108,6 +108,7 @@ const _: () = {
         by_name: __reflect::Ref::Static(&[0, 3, 1, 2]),
         inlined: __reflect::Ref::Static(&[4]),
         missed: __reflect::Ref::Static(&[]),
+        defaulted: __reflect::Ref::Static(&[2]),
         make: __reflect::Make::Object(|| {
             ::std::boxed::Box::new(<Widget as ::core::default::Default>::default())
         }),

@@ -83,6 +83,7 @@ impl MessageDesc {
             by_name: (0..count).collect::<Vec<u16>>().into(),
             inlined: Ref::Static(&[]),
             missed: missed.into(),
+            defaulted: Ref::Static(&[]),
             make: Make::Dynamic,
             gvk: gvk.map(|gvk| Ref::Shared(std::sync::Arc::new(gvk))),
             size,
