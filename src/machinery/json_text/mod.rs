@@ -8,6 +8,6 @@ mod swar;
 
 pub use compact::compact;
 pub use scan::validate;
-pub(crate) use scan::{Scanner, Shape, Text, is_empty, parse_shape};
+pub(crate) use scan::{Scanner, Shape, Text, is_empty, is_of_objects, parse_shape, string_len};
 pub(crate) use strings::{kind_name, unescape};
 pub use strings::{kind_of, lossy, write_string};

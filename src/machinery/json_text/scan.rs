@@ -30,6 +30,55 @@ pub fn validate(json: &[u8]) -> Result<(), DecodeError> {
     scan.skip_value().and_then(|_| scan.end()).map_err(|e| *e)
 }
 
+/// Whether the text is a JSON object of nothing but objects, without white space and with no escapes but those of quotes
+/// and backslashes: then [`validate`] finds nothing wrong. Says no of what would take a closer look. FieldsV1 is such,
+/// and every object in the store has it.
+pub(crate) fn is_of_objects(json: &[u8]) -> bool {
+    let [b'{', rest @ ..] = json else { return false };
+    let (mut rest, mut depth) = (rest, 1_usize);
+    // A value may end here, and a member may follow.
+    let (mut may_end, mut may_follow) = (true, true);
+    loop {
+        rest = match rest {
+            [b'}', rest @ ..] if may_end => {
+                depth -= 1;
+                if depth == 0 {
+                    return rest.is_empty();
+                }
+                may_follow = false;
+                rest
+            }
+            [b',', rest @ ..] if may_end && !may_follow => {
+                (may_end, may_follow) = (false, true);
+                rest
+            }
+            [b'"', text @ ..] if may_follow => {
+                let Some(rest) = behind_key(text) else { return false };
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return false;
+                }
+                may_end = true;
+                rest
+            }
+            _ => return false,
+        };
+    }
+}
+
+/// What stands behind a key, whose first quote has been passed, and the brace behind it.
+fn behind_key(text: &[u8]) -> Option<&[u8]> {
+    let mut rest = text;
+    loop {
+        rest = rest.get(plain_len(rest)..)?;
+        rest = match rest {
+            [b'"', rest @ ..] => return rest.strip_prefix(b":{"),
+            [b'\\', b'"' | b'\\', rest @ ..] => rest,
+            _ => return None,
+        };
+    }
+}
+
 /// Whether the text, of one valid value, is an array or object without content.
 pub(crate) fn is_empty(json: &[u8]) -> bool {
     match json {
@@ -64,11 +113,6 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text as it is written, with its escapes.
-    pub(crate) fn written(self) -> &'a [u8] {
-        self.inner
-    }
-
     pub(crate) fn decode(self) -> Cow<'a, str> {
         if self.plain {
             return match std::str::from_utf8(self.inner) {
@@ -78,6 +122,21 @@ impl<'a> Text<'a> {
         }
         // The scanner has checked the escapes.
         text::unescape(self.inner).unwrap_or_default()
+    }
+}
+
+/// How many bytes stand before the quote that ends a string; all, if none does.
+#[inline]
+pub(crate) fn string_len(text: &[u8]) -> usize {
+    let mut len = 0;
+    loop {
+        len += plain_len(text.get(len..).unwrap_or_default());
+        match text.get(len) {
+            Some(b'\\') => len += 2,
+            Some(b'"') => return len,
+            Some(_) => len += 1,
+            None => return text.len(),
+        }
     }
 }
 
@@ -158,12 +217,12 @@ impl<'a> Scanner<'a> {
         self.fail("exceeded max depth")
     }
 
-    /// Checks that nothing but white space is left.
     /// What has not been read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.src.get(self.pos..).unwrap_or_default()
     }
 
+    /// Checks that nothing but white space is left.
     pub(crate) fn end(&mut self) -> Result<(), Failure> {
         if self.peek().is_some() {
             Err(self.fail("after top-level value"))

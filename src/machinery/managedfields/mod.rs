@@ -339,8 +339,9 @@ pub fn is_reset(entries: &[ManagedFieldsEntry]) -> bool {
 pub fn mark_reset(json: &[u8], object: &mut dyn Reflect) {
     const KEY: &str = "managedFields";
     let Some(meta) = metadata(object) else { return };
-    // Most documents do not have it anywhere.
-    if meta.managed_fields.is_empty() && std::str::from_utf8(json).map_or(true, |json| json.contains(KEY)) {
+    // Most documents do not have it anywhere. Bytes that are no text may stand within strings.
+    let may_name = || std::str::from_utf8(json).map_or(true, |text| text.contains(KEY));
+    if meta.managed_fields.is_empty() && may_name() {
         let list = member(json, "metadata").and_then(|metadata| member(metadata, KEY));
         let mut cursor = Cursor::new(list.unwrap_or_default());
         if cursor.peek() == Some(b'[') {

@@ -102,14 +102,22 @@ pub(crate) fn untracked() -> &'static FieldSet {
 /// Records an update: its writer owns what it added or changed, others lose that and what was removed.
 pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), VersionError> {
     let changed = differences(change.old, change.new, change.ignored);
-    let conflicts = transfer(managed, change, &writer.api_version, &changed, None, true)?;
+    let own = writer.owner(Operation::Update);
+    let conflicts = transfer(managed, change, &writer.api_version, &changed, Some(&own), true)?;
     debug_assert!(conflicts.is_empty());
-    let taken = changed.fields.difference(&changed.removed).difference(untracked());
+    let Changed { fields, removed } = changed;
+    let taken = fields.clone().difference(&removed).difference(untracked());
+    if let Some(owner) = managed.find_mut(&own) {
+        // What is its own stays so with another value.
+        owner.lose(&fields.difference(&taken));
+        owner.lose(&removed);
+    }
     if !taken.is_empty() {
-        let owner = managed.entry(writer.owner(Operation::Update));
+        let owner = managed.entry(own);
         owner.gain(taken);
         owner.time = writer.now;
     }
+    managed.owners.retain(|owner| !owner.is_empty());
     managed.limit_updaters();
     Ok(())
 }

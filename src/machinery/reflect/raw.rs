@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::json_text::{compact, validate};
+use crate::json_text::{compact, is_of_objects, validate};
 use crate::reflect::leaf::{leaf_basics, leaf_field};
 use crate::reflect::{Leaf, LeafResult};
 use crate::wire::{self, Reader, Wire};
@@ -63,7 +63,7 @@ impl Leaf for RawJson {
             match field {
                 (1, Wire::Bytes(b)) => {
                     // It must be possible to show it as JSON.
-                    if !b.is_empty() {
+                    if !b.is_empty() && !is_of_objects(b) {
                         validate(b).map_err(|e| e.to_string())?;
                     }
                     self.0 = Bytes::copy_from_slice(b);

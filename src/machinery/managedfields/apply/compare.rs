@@ -155,17 +155,18 @@ impl Level {
     }
 
     fn field<'a>(&mut self, field: &'a FieldDesc, old: Option<Value<'a>>, new: Option<Value<'a>>, ignored: &FieldSet) {
+        let is_inlined = field.flags.has(Flags::INLINE);
+        if !is_inlined && !ignored.is_empty() && ignored.field(&field.json).is_some_and(|entry| entry.member) {
+            return;
+        }
         if matches!((old, new), (Some(a), Some(b)) if identical(a, b)) {
             return;
         }
-        if field.flags.has(Flags::INLINE) {
+        if is_inlined {
             let message = |v: Option<Value<'_>>| matches!(v, Some(Value::Message(_)));
             if message(old) || message(new) {
                 self.messages(as_message(old), as_message(new), ignored);
             }
-            return;
-        }
-        if !ignored.is_empty() && ignored.field(&field.json).is_some_and(|entry| entry.member) {
             return;
         }
         let shown = |v| match v {

@@ -19,6 +19,7 @@ pub(crate) fn created(
     let mut writer = Created {
         out: Vec::with_capacity(4096),
         scratch: Vec::new(),
+        values: Vec::with_capacity(VALUES),
         lacks_key: false,
     };
     writer.out.push(b'{');
@@ -65,10 +66,15 @@ impl<'a> Without<'a> {
     }
 }
 
-struct Created {
+/// Room for the values of a message and of those within it.
+const VALUES: usize = 256;
+
+struct Created<'a> {
     out: Vec<u8>,
     /// For JSON within JSON.
     scratch: Vec<u8>,
+    /// Those of the messages around the one at hand.
+    values: Vec<Value<'a>>,
     /// Whether some item of a list lacks a key.
     lacks_key: bool,
 }
@@ -110,37 +116,60 @@ fn gather<'a>(old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, members: &mut 
 
 /// Whether JSON shows nothing of the field, and would show nothing of any message that is empty there.
 fn is_bare(field: &FieldDesc, value: Value<'_>) -> bool {
-    let empty = match value {
-        Value::Absent => true,
-        Value::Null => false,
-        Value::Str(text) => text.is_empty() && !field.flags.has(Flags::OPTIONAL),
-        Value::List(list) => list.is_empty() && !field.flags.has(Flags::OPTIONAL),
-        Value::Map(map) => map.is_empty() && !field.flags.has(Flags::OPTIONAL),
+    let is_empty = match value {
+        Value::Absent => return !field.flags.has(Flags::ALWAYS),
+        Value::Bool(value) => !value,
+        Value::Int32(number) => number == 0,
+        Value::Int64(number) => number == 0,
+        Value::Str(text) => text.is_empty(),
+        Value::List(list) => list.is_empty(),
+        Value::Map(map) => map.is_empty(),
         _ => false,
     };
-    empty && !field.flags.has(Flags::ALWAYS)
+    is_empty && !field.flags.has(Flags::OPTIONAL) && !field.flags.has(Flags::ALWAYS)
 }
 
-impl Created {
-    fn messages(&mut self, old: Option<&dyn Reflect>, new: &dyn Reflect, without: Without<'_>) -> Option<()> {
-        let mut members = Vec::new();
-        gather(old, new, &mut members)?;
-        members.sort_unstable_by(|(a, ..), (b, ..)| a.json.cmp(&b.json));
-        for (field, before, value) in members {
-            let Some((without, untracked)) = without.below(&field.json) else {
-                continue;
-            };
-            let before = before.map_or(Presence::Absent, |before| Presence::of(field, before));
-            let at = self.begin();
-            write_name(&field.json, &mut self.out);
-            let change = Change {
-                old: before,
-                new: Presence::of(field, value),
-                listed: !untracked,
-            };
-            self.value(Shape::of(field), change, at, without)?;
+impl<'a> Created<'a> {
+    fn messages(&mut self, old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, without: Without<'_>) -> Option<()> {
+        let desc = new.desc();
+        if new.sparse().is_some() || new.rest().is_some() || !desc.inlined.is_empty() {
+            let mut members = Vec::new();
+            gather(old, new, &mut members)?;
+            members.sort_unstable_by(|(a, ..), (b, ..)| a.json.cmp(&b.json));
+            return members.into_iter().try_for_each(|member| self.member(member, without));
         }
+        let begin = self.values.len();
+        new.values(&mut self.values);
+        for index in desc.by_name.iter().map(|index| usize::from(*index)) {
+            if let (Some(field), Some(value)) = (desc.fields.get(index), self.values.get(begin + index).copied())
+                && !is_bare(field, value)
+            {
+                self.member((field, old.map(|old| old.get(index)), value), without)?;
+            }
+        }
+        self.values.truncate(begin);
         Some(())
+    }
+
+    fn member(&mut self, (field, before, value): Member<'a>, without: Without<'_>) -> Option<()> {
+        let Some((without, untracked)) = without.below(&field.json) else {
+            return Some(());
+        };
+        let at = self.begin();
+        match field.flags.has(Flags::ESCAPED) {
+            true => write_name(&field.json, &mut self.out),
+            false => {
+                self.out.extend_from_slice(b"\"f:");
+                self.out.extend_from_slice(field.json.as_bytes());
+                self.out.push(b'"');
+            }
+        }
+        let change = Change {
+            old: before.map_or(Presence::Absent, |before| Presence::of(field, before)),
+            new: Presence::of(field, value),
+            listed: !untracked,
+        };
+        self.value(Shape::of(field), change, at, without)
     }
 
     /// The place where an entry begins; behind a comma if there is one before it.
@@ -153,7 +182,7 @@ impl Created {
     }
 
     /// What follows the element of an entry that begins at `at`; without anything to say the entry goes again.
-    fn value(&mut self, shape: Shape<'_>, change: Change<'_>, at: usize, without: Without<'_>) -> Option<()> {
+    fn value(&mut self, shape: Shape<'_>, change: Change<'a>, at: usize, without: Without<'_>) -> Option<()> {
         use Presence::{Absent, Null, Value as Is};
         let shape = shape.with_both(change.old, change.new);
         let (member, content) = match (shape, change.old, change.new) {
@@ -193,8 +222,8 @@ impl Created {
     fn content(
         &mut self,
         shape: Shape<'_>,
-        old: Option<&dyn Reflect>,
-        value: Value<'_>,
+        old: Option<&'a dyn Reflect>,
+        value: Value<'a>,
         without: Without<'_>,
     ) -> Option<()> {
         match (shape, value) {
@@ -207,8 +236,8 @@ impl Created {
         }
     }
 
-    fn list(&mut self, field: &FieldDesc, list: &dyn List) -> Option<()> {
-        let mut items: Vec<(PathElement, Value<'_>)> = (0..list.len())
+    fn list(&mut self, field: &FieldDesc, list: &'a dyn List) -> Option<()> {
+        let mut items: Vec<(PathElement, Value<'a>)> = (0..list.len())
             .map(|index| list.get(index))
             .inspect(|item| self.lacks_key |= lacks_key(field, *item))
             .map(|item| (item_element(field, item), item))
@@ -230,7 +259,7 @@ impl Created {
         Some(())
     }
 
-    fn map(&mut self, field: &FieldDesc, map: &dyn Map) -> Option<()> {
+    fn map(&mut self, field: &FieldDesc, map: &'a dyn Map) -> Option<()> {
         let shape = Shape::of_entry(field);
         let mut outcome = Some(());
         map.for_each(&mut |key, value| {
