@@ -105,7 +105,35 @@ impl Quantity {
 
     /// Whether the number is 0.
     pub fn is_zero(&self) -> bool {
-        self.decimal().0.is_zero()
+        match self.few_thousandths() {
+            Some(number) => number == 0,
+            None => self.decimal().0.is_zero(),
+        }
+    }
+
+    /// The thousandths of a whole number of few digits with one of the usual suffixes, as nearly all amounts are; `None`
+    /// for what takes a closer look.
+    fn few_thousandths(&self) -> Option<i64> {
+        const MOST_DIGITS: usize = 9;
+        let text = self.as_str();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        if !(1..=MOST_DIGITS).contains(&digits) {
+            return None;
+        }
+        let (number, suffix) = text.split_at_checked(digits)?;
+        let number = number.bytes().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+        let unit = match suffix {
+            "m" => 1,
+            "" => 1_000,
+            "k" => 1_000_000,
+            "M" => 1_000_000_000,
+            "G" => 1_000_000_000_000,
+            "Ki" => 1_000 << 10,
+            "Mi" => 1_000 << 20,
+            "Gi" => 1_000 << 30,
+            _ => return None,
+        };
+        number.checked_mul(unit)
     }
 
     /// Whether the number is below 0.
@@ -153,7 +181,7 @@ impl Quantity {
 
     /// Thousandths, rounded away from zero.
     pub fn milli_value(&self) -> i64 {
-        self.scaled_value(-3)
+        self.few_thousandths().unwrap_or_else(|| self.scaled_value(-3))
     }
 
     /// The sum, written as this one is; if this one is zero, as the other.
@@ -346,7 +374,10 @@ impl Ord for Quantity {
         if self.as_str() == other.as_str() {
             return Ordering::Equal;
         }
-        self.decimal().0.cmp(&other.decimal().0)
+        match (self.few_thousandths(), other.few_thousandths()) {
+            (Some(own), Some(other)) => own.cmp(&other),
+            _ => self.decimal().0.cmp(&other.decimal().0),
+        }
     }
 }
 

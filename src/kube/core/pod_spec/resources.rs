@@ -70,7 +70,7 @@ fn request_and_limit(f: &mut Faults<'_>, name: &str, request: &Quantity, limit: 
         return;
     };
     let what = match request {
-        request if request != limit && !is_flexible => "equal to",
+        request if !is_flexible && request != limit => "equal to",
         request if request > limit => "less than or equal to",
         _ => return,
     };

@@ -210,3 +210,22 @@ fn sums_are_written_as_what_they_began_with() {
     assert_eq!(quantity("0").plus(&quantity("512Mi")).as_str(), "512Mi");
     assert_eq!(quantity("100m").plus(&quantity("900m")).as_str(), "1");
 }
+
+/// What is told by a look at the text is what the numbers say.
+#[test]
+fn usual_amounts_are_compared_as_all_others() {
+    let numbers = ["0", "1", "7", "100", "1024", "1048576", "999999999", "1000000000"];
+    let suffixes = ["", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", "u"];
+    let all: Vec<Quantity> = numbers
+        .iter()
+        .flat_map(|number| suffixes.iter().map(move |suffix| format!("{number}{suffix}")))
+        .map(|text| text.parse().unwrap())
+        .collect();
+    for a in &all {
+        assert_eq!(a.milli_value(), a.scaled_value(-3), "{a}");
+        assert_eq!(a.is_zero(), a.decimal().0.is_zero(), "{a}");
+        for b in &all {
+            assert_eq!(a.cmp(b), a.decimal().0.cmp(&b.decimal().0), "{a} {b}");
+        }
+    }
+}
