@@ -1,5 +1,6 @@
 //! Answers: bytes with a media type, and errors as a `Status`. This is the one place where an error becomes HTTP.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use actix_web::HttpResponse;
@@ -194,21 +195,32 @@ const MAX_WARNING: usize = 256;
 /// Adds a `Warning` header for each text that is not there already.
 pub fn add_warnings(response: &mut HttpResponse, warnings: &[String]) {
     for warning in fitting(warnings) {
-        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        let quoted = match warning.contains(['\\', '"']) {
+            true => Cow::Owned(warning.replace('\\', "\\\\").replace('"', "\\\"")),
+            false => warning,
+        };
+        if let Ok(value) = HeaderValue::from_str(&["299 - \"", &*quoted, "\""].concat()) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
 }
 
+/// Whether there is a control character in a text; of nearly all texts the bytes say so.
+fn has_control(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_control()) || (!text.is_ascii() && text.contains(char::is_control))
+}
+
 /// The warnings as far as they fit, each once.
-fn fitting(warnings: &[String]) -> Vec<String> {
+fn fitting(warnings: &[String]) -> Vec<Cow<'_, str>> {
     let mut seen = HashSet::new();
     // Who warns may be somebody else: what no header holds is left out.
-    let is_shown = |text: &&String| !text.is_empty() && !text.contains(char::is_control);
+    let is_shown = |text: &&String| !text.is_empty() && !has_control(text);
     let shown = warnings.iter().filter(is_shown);
     let texts: Vec<&String> = shown.filter(|text| seen.insert(*text)).collect();
-    let length = |text: &str| text.chars().count();
+    let length = |text: &str| match text.is_ascii() {
+        true => text.len(),
+        false => text.chars().count(),
+    };
     let all: usize = texts.iter().map(|text| length(text)).sum();
     let limit = if all > MAX_WARNINGS { MAX_WARNING } else { all };
     let mut used = 0;
@@ -217,7 +229,10 @@ fn fitting(warnings: &[String]) -> Vec<String> {
         if used >= MAX_WARNINGS {
             break;
         }
-        let text: String = text.chars().take(limit).collect();
+        let text = match length(text) <= limit {
+            true => Cow::Borrowed(text.as_str()),
+            false => Cow::Owned(text.chars().take(limit).collect()),
+        };
         used += length(&text);
         out.push(text);
     }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use keelson_api::core::v1::{
-    Affinity, Container, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec, VolumeSource,
-    WeightedPodAffinityTerm,
+    Affinity, Container, EnvVar, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec,
+    VolumeSource, WeightedPodAffinityTerm,
 };
 use keelson_machinery::field::Path;
 use keelson_machinery::meta::v1::ObjectMeta;
@@ -139,6 +139,11 @@ pub fn of_bytes(amounts: &BTreeMap<String, Quantity>, names: &[&str], path: &Pat
 
 /// Of what is too large for thousandths nothing is said.
 fn is_fraction(amount: &Quantity) -> bool {
+    // Most are whole by their looks: no point, no part of one, no negative exponent.
+    let is_part = |byte: u8| matches!(byte, b'.' | b'm' | b'u' | b'n' | b'-');
+    if !amount.as_str().bytes().any(is_part) {
+        return false;
+    }
     let thousandths = amount.milli_value();
     thousandths.unsigned_abs() < i64::MAX.unsigned_abs() && thousandths % 1000 != 0
 }
@@ -161,8 +166,8 @@ fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
         found.extend(of_node_affinity(node, &affinity.child("nodeAffinity")));
     }
     found.extend(of_constraints(spec, &at.child("topologySpreadConstraints")));
-    let annotations = path.child("metadata").child("annotations");
-    found.extend(of_ended_annotations(meta, &annotations));
+    let at_annotations = path.child("metadata").child("annotations");
+    found.extend(of_ended_annotations(meta, &at_annotations));
     found.extend(of_volumes(spec, &at));
     found.extend(of_lists(spec, &at));
     found.extend(of_bytes(
@@ -170,13 +175,19 @@ fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
         &["memory", "ephemeral-storage"],
         &at.child("overhead"),
     ));
-    found.extend(of_pod_profile(spec, meta, &annotations));
+    found.extend(of_pod_profile(spec, meta, &at_annotations));
+    let has_profiles = [SECCOMP_CONTAINER, annotations::PROFILE]
+        .into_iter()
+        .any(|prefix| meta.annotations.keys().any(|key| key.starts_with(prefix)));
+    let is_template = !path.is_root();
     for (list, name) in [
         (&spec.init_containers, "initContainers"),
         (&spec.containers, "containers"),
     ] {
         for (i, container) in list.iter().enumerate() {
-            found.extend(of_profiles((spec, container), meta, &annotations));
+            if has_profiles {
+                found.extend(of_profiles((spec, container, is_template), meta, &at_annotations));
+            }
             found.extend(of_container(container, &at.child(name).index(i)));
         }
     }
@@ -294,7 +305,11 @@ fn of_pod_profile(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Option<Stri
 
 /// The annotations for a container, where no field says the same. What pods, and not templates, say of AppArmor becomes
 /// a field when they are made, and is told there.
-fn of_profiles((spec, container): (&PodSpec, &Container), meta: &ObjectMeta, path: &Path) -> Vec<String> {
+fn of_profiles(
+    (spec, container, is_template): (&PodSpec, &Container, bool),
+    meta: &ObjectMeta,
+    path: &Path,
+) -> Vec<String> {
     let mut found = Vec::new();
     let context = container.security_context.as_deref();
     let key = format!("{SECCOMP_CONTAINER}{}", container.name);
@@ -303,7 +318,6 @@ fn of_profiles((spec, container): (&PodSpec, &Container), meta: &ObjectMeta, pat
     }
     let of_pod = spec.security_context.as_deref();
     let of_pod = of_pod.and_then(|context| context.app_armor_profile.as_deref());
-    let is_template = path.to_string() != "metadata.annotations";
     let key = format!("{}{}", annotations::PROFILE, container.name);
     if let Some(annotation) = meta.annotations.get(&key)
         && is_template
@@ -399,10 +413,7 @@ fn of_container(container: &Container, path: &Path) -> Vec<String> {
     }
     let mut seen = BTreeSet::new();
     for (i, entry) in container.env.iter().enumerate() {
-        // A value may be made of the one before.
-        let own = format!("$({})", entry.name);
-        let builds_on = entry.value_from.is_none() && entry.value != own && entry.value.contains(&own);
-        if !seen.insert(&entry.name) && !builds_on {
+        if !seen.insert(&entry.name) && !builds_on_itself(entry) {
             let path = path.child("env").index(i);
             found.push(format!(
                 "{path}: hides previous definition of {:?}, which may be dropped when using apply",
@@ -411,6 +422,12 @@ fn of_container(container: &Container, path: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// A value may be made of the one before.
+fn builds_on_itself(entry: &EnvVar) -> bool {
+    let own = format!("$({})", entry.name);
+    entry.value_from.is_none() && entry.value != own && entry.value.contains(&own)
 }
 
 #[cfg(test)]

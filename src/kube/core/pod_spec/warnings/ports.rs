@@ -1,6 +1,7 @@
 //! Warnings of ports that are said twice.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use keelson_api::core::v1::{ContainerPort, PodSpec};
 use keelson_machinery::field::Path;
@@ -9,17 +10,35 @@ use keelson_machinery::field::Path;
 /// none is shown.
 const MAX_PAIRS: usize = 10_000;
 
+/// A port and where it is said.
+type Said<'a> = (&'a ContainerPort, Place<'a>);
+
+/// The place of a port, shown as `spec.containers[0].ports[1]`.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    at: &'a Path,
+    list: &'static str,
+    i: usize,
+    k: usize,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { at, list, i, k } = self;
+        write!(f, "{at}.{list}[{i}].ports[{k}]")
+    }
+}
+
 /// Of all containers, those that initialize first: ports that others have too, then names that others have too.
 pub(super) fn of_ports(spec: &PodSpec, at: &Path) -> Vec<String> {
-    let mut ports: Vec<(&ContainerPort, String)> = Vec::new();
+    let mut ports: Vec<Said<'_>> = Vec::new();
     for (list, name) in [
         (&spec.init_containers, "initContainers"),
         (&spec.containers, "containers"),
     ] {
         for (i, container) in list.iter().enumerate() {
-            let path = at.child(name).index(i).child("ports");
             let of_container = container.ports.iter().enumerate();
-            ports.extend(of_container.map(|(k, port)| (port, path.index(k).to_string())));
+            ports.extend(of_container.map(|(k, port)| (port, Place { at, list: name, i, k })));
         }
     }
     let mut found = repeated_ports(&ports);
@@ -27,7 +46,7 @@ pub(super) fn of_ports(spec: &PodSpec, at: &Path) -> Vec<String> {
     found
 }
 
-fn repeated_ports(ports: &[(&ContainerPort, String)]) -> Vec<String> {
+fn repeated_ports(ports: &[Said<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     let mut known: BTreeMap<(i32, &str), Vec<usize>> = BTreeMap::new();
     let mut pairs = 0;
@@ -65,16 +84,16 @@ fn relation(a: &ContainerPort, b: &ContainerPort) -> Option<&'static str> {
     }
 }
 
-fn repeated_names(ports: &[(&ContainerPort, String)]) -> Vec<String> {
+fn repeated_names(ports: &[Said<'_>]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Place<'_>> = BTreeMap::new();
     for (port, path) in ports.iter().filter(|(port, _)| !port.name.is_empty()) {
         match known.get(port.name.as_str()) {
             Some(first) => found.push(format!(
                 "{path}: duplicate port name {:?} with {first}, services and probes that select ports by name will use {first}",
                 port.name
             )),
-            None => drop(known.insert(&port.name, path)),
+            None => drop(known.insert(&port.name, *path)),
         }
     }
     found
