@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod expressions;
+mod manifests;
 mod matching;
 mod namespaces;
 mod options;

@@ -7,6 +7,7 @@ mod annotations;
 mod binding;
 mod checking;
 mod composition;
+mod configuration;
 mod criteria;
 mod definition;
 mod mutating;

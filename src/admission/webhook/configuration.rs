@@ -6,6 +6,8 @@ use keelson_api::apiserver_config_k8s_io::v1::WebhookAdmission;
 use keelson_configuration::{ConfigurationError, Known};
 use keelson_net::client::{KubeconfigError, Users};
 
+use crate::manifests::{ManifestsForbidden, forbid};
+
 const KNOWN: Known = Known {
     kind: "WebhookAdmissionConfiguration",
     versions: &["apiserver.config.k8s.io/v1"],
@@ -17,12 +19,8 @@ pub(super) enum WebhookAdmissionError {
     /// It is of another kind, or has fields that are wrong or unknown.
     #[error(transparent)]
     File(#[from] ConfigurationError),
-    /// Webhooks out of files, which there are none of here.
-    #[error(
-        "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate \
-         to be enabled"
-    )]
-    Manifests,
+    #[error(transparent)]
+    Manifests(#[from] ManifestsForbidden),
     #[error("kubeConfigFile: Invalid value: {0:?}: must be an absolute file path")]
     Relative(String),
     #[error(transparent)]
@@ -38,13 +36,15 @@ pub(super) fn users(text: Option<&str>) -> Result<Users, WebhookAdmissionError> 
         return Ok(Users::default());
     };
     let given: WebhookAdmission = keelson_configuration::read(text.as_bytes(), &[KNOWN])?;
-    if !given.static_manifests_dir.is_empty() {
-        return Err(WebhookAdmissionError::Manifests);
+    let file = Path::new(&given.kube_config_file);
+    let is_said = !given.kube_config_file.is_empty();
+    if is_said && !file.is_absolute() {
+        return Err(WebhookAdmissionError::Relative(given.kube_config_file));
     }
-    match Path::new(&given.kube_config_file) {
-        _ if given.kube_config_file.is_empty() => Ok(Users::default()),
-        file if file.is_absolute() => Ok(Users::read(file)?),
-        _ => Err(WebhookAdmissionError::Relative(given.kube_config_file)),
+    forbid(&given.static_manifests_dir)?;
+    match is_said {
+        true => Ok(Users::read(file)?),
+        false => Ok(Users::default()),
     }
 }
 

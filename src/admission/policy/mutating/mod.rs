@@ -14,11 +14,12 @@ use keelson_api::core::v1::Namespace;
 use keelson_machinery::json;
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::{Cause, StatusError, reason};
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Outcome, Verbs};
 
 use super::binding::Binding;
+use super::configuration;
 use super::params::Param;
 use super::plan::{Step, What, namespace, plan};
 use super::policies::{Bound, Policies, Policy as _};
@@ -271,6 +272,10 @@ impl Plugin for MutatingAdmissionPolicy {
 
     fn follows(&self) -> &'static [(&'static str, &'static str)] {
         &[(GROUP, POLICIES), (GROUP, BINDINGS), Namespaces::FOLLOWED]
+    }
+
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
+        Ok(configuration::mutating(configuration)?)
     }
 
     fn attach(&self, listers: &dyn Listers, _verbs: &Arc<Verbs>) {

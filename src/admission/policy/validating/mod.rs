@@ -8,12 +8,13 @@ use std::sync::Arc;
 use keelson_access::lister::Listers;
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::{Cause, StatusError, reason};
-use keelson_registry::admission::{Attributes, Handles, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Outcome, Verbs};
 
 use super::annotations::{Collected, failure};
 use super::binding::{Action, Binding};
+use super::configuration;
 use super::params::Param;
 use super::plan::{What, namespace, plan};
 use super::policies::{Bound, Policies, Policy as _};
@@ -219,6 +220,10 @@ impl Plugin for ValidatingAdmissionPolicy {
 
     fn follows(&self) -> &'static [(&'static str, &'static str)] {
         &[(GROUP, POLICIES), (GROUP, BINDINGS), Namespaces::FOLLOWED]
+    }
+
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
+        Ok(configuration::validating(configuration)?)
     }
 
     fn attach(&self, listers: &dyn Listers, _verbs: &Arc<Verbs>) {
