@@ -37,6 +37,7 @@ pub fn compare(model: &Model, recorded: &Records, shown_root: &str) -> Findings 
         },
     };
     comparison.kinds();
+    comparison.namesakes();
     while let Some((old, new)) = comparison.left.pop() {
         comparison.message(&old, new);
     }
@@ -76,6 +77,19 @@ impl Comparison<'_> {
                     Some(new) => self.left.push((old.clone(), new)),
                     None => self.kind_is_gone(of, kind),
                 }
+            }
+        }
+    }
+
+    /// Messages under recorded names, also where no field leads from the one to the other: a field that is gone and had
+    /// it may come back.
+    fn namesakes(&mut self) {
+        let recorded = self.recorded.values().flat_map(|record| record.messages.keys());
+        for name in recorded {
+            let stored = |records: &Records| records.values().any(|record| record.messages.contains_key(name));
+            let is = |message: &Message| message.full_name == *name && stored(&self.findings.records);
+            if let Some(new) = self.model.messages.iter().position(is) {
+                self.left.push((name.clone(), new));
             }
         }
     }
