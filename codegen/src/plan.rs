@@ -121,6 +121,7 @@ impl Plan {
                     hub: j,
                     pair,
                 }),
+                Err(()) if field.optional != other.optional => differences.note(&field.name, field, What::Presence),
                 Err(()) => differences.note(&field.name, field, What::OtherType),
             }
         }
@@ -188,6 +189,7 @@ fn counterpart<'a>(field: &Field, hub: &'a Message) -> Option<(usize, &'a Field)
 enum What {
     VersionOnly,
     OtherType,
+    Presence,
     HubOnly,
 }
 
@@ -200,6 +202,7 @@ impl What {
                 "write `hub_name` if it has another name there",
             ),
             What::OtherType => ("is of another type in the hub version", "make both the same"),
+            What::Presence => ("is `optional` here or in the hub version alone", "make both the same"),
             What::HubOnly => (
                 "is only in the hub version",
                 "write it as `hub_name` of the field that becomes it",
@@ -234,12 +237,29 @@ impl Differences<'_> {
         }
     }
 
+    /// What is wrong with a `hub_name` that the hub version does not have.
+    fn misnamed(&self, name: &str) -> Option<String> {
+        let field = self.from.fields.iter().find(|field| field.name == *name)?;
+        let wanted = Some(&field.options.hub_name).filter(|wanted| !wanted.is_empty())?;
+        let known: Vec<&str> = self.to.fields.iter().map(|field| field.name.as_str()).collect();
+        let text = format!(
+            "`hub_name` {wanted:?} is no field of the hub version ({}): write one of {}",
+            self.to.full_name,
+            known.join(", ")
+        );
+        (!known.contains(&wanted.as_str())).then_some(text)
+    }
+
     /// Every difference must be named in the definition, and nothing that does not exist.
     fn report(&self, hook: &str, problems: &mut Vec<Problem>) {
         let (from, to) = (self.from, self.to);
         let snake = crate::names::snake(&from.name);
         for (name, place, what) in &self.found {
             if from.ty.differs.contains(name) {
+                continue;
+            }
+            if let Some(text) = self.misnamed(name) {
+                problems.push(Problem::new(place, format!("{}.{name}", from.name), text));
                 continue;
             }
             let (what, remedy) = what.texts();

@@ -230,29 +230,45 @@ impl Checker<'_> {
         }
     }
 
-    /// A bound that 0 does not meet, where 0 stands for absent and passes. Kubernetes' own say in code what they mean.
+    /// A bound that what stands for absent does not meet: it passes. Kubernetes' own say in code what they mean.
     fn zero(&self, texts: &mut Vec<String>) {
         let o = &self.field.options;
-        let stated = self.field.optional || o.required || o.always || !self.field.default().is_empty();
+        let zero_is_there = o.always && self.is_number();
+        let stated = self.field.optional || o.required || zero_is_there || !self.field.default().is_empty();
         let of_kubernetes = self.message.openapi.starts_with("io.k8s.");
-        if stated || of_kubernetes || o.unchecked || !self.is_number() {
+        if stated || of_kubernetes || o.unchecked {
             return;
         }
+        let least = |name: &str, count: Option<u32>| Some(format!("{name}: {}", count.filter(|count| *count > 0)?));
+        let optional = "`optional` in front of the type, or ";
+        let (zero, bound, remedy) = match &self.field.ty {
+            FieldType::String | FieldType::Bytes => ("\"\"", least("min_length", o.min_length), optional),
+            FieldType::List(_) => ("[]", least("min_items", o.min_items), "`optional_list: true` or "),
+            FieldType::Map(_) => ("{}", least("min_properties", o.min_properties), ""),
+            _ if self.is_number() => ("0", self.bound_missed_by_zero(), optional),
+            _ => return,
+        };
+        if let Some(bound) = bound {
+            texts.push(format!(
+                "{zero} stands for absent here, so that it passes beside `{bound}`: write {remedy}`required: true`"
+            ));
+        }
+    }
+
+    /// The bound of a number that 0 does not meet.
+    fn bound_missed_by_zero(&self) -> Option<String> {
+        let o = &self.field.options;
         let least = o
             .minimum
             .filter(|least| *least > 0.0 || (*least == 0.0 && o.exclusive_minimum));
         let most = o
             .maximum
             .filter(|most| *most < 0.0 || (*most == 0.0 && o.exclusive_maximum));
-        let bound = match (least, most) {
-            (Some(least), _) => format!("minimum: {least}"),
-            (None, Some(most)) => format!("maximum: {most}"),
-            (None, None) => return,
-        };
-        texts.push(format!(
-            "0 stands for absent here, so that it passes beside `{bound}`: write `optional` in front of the type, or \
-             `required: true`"
-        ));
+        match (least, most) {
+            (Some(least), _) => Some(format!("minimum: {least}")),
+            (None, Some(most)) => Some(format!("maximum: {most}")),
+            (None, None) => None,
+        }
     }
 
     fn lists(&self, texts: &mut Vec<String>) {
