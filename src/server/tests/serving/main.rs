@@ -61,6 +61,8 @@ mod shapes;
 #[cfg(test)]
 mod snapshot;
 #[cfg(test)]
+mod stricter;
+#[cfg(test)]
 #[path = "../../../registry/testing/swapped.rs"]
 mod swapped;
 #[cfg(test)]
