@@ -65,3 +65,30 @@ fn entries<T>(value: &Value, key: &str, make: impl Fn(String, &Value) -> T) -> V
         .map(|(name, v)| make(name.clone(), v))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// The build of a server needs no generator of code for them. `UPDATE=1 cargo test -p keelson-server protobuf` writes
+    /// them anew.
+    #[test]
+    fn types_are_those_of_the_definitions() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/protobuf");
+        let out = tempfile::tempdir().unwrap();
+        let files = protox::compile(["v2.proto", "v3.proto"], [&folder]).unwrap();
+        prost_build::Config::new()
+            .out_dir(out.path())
+            .compile_fds(files)
+            .unwrap();
+        for package in ["keelson.swagger.rs", "keelson.openapi3.rs"] {
+            let generated = fs::read_to_string(out.path().join(package)).unwrap();
+            if std::env::var_os("UPDATE").is_some() {
+                fs::write(folder.join(package), &generated).unwrap();
+            }
+            let here = fs::read_to_string(folder.join(package)).unwrap();
+            assert!(generated == here, "{package} is not that of its definition");
+        }
+    }
+}

@@ -13,10 +13,10 @@ use super::super::v3::security_scheme;
 use super::{count, entries, flag, items, number, text, texts, yaml};
 use crate::document::{Document, Joining, Piece};
 
-/// Generated from `v2.proto`.
+/// Generated of `v2.proto`; a test of the module compares.
 mod swagger {
     #![allow(clippy::all, reason = "generated code")]
-    include!(concat!(env!("OUT_DIR"), "/keelson.swagger.rs"));
+    include!("keelson.swagger.rs");
 }
 
 use swagger as wire;
