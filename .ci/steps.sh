@@ -25,6 +25,8 @@ step_format() {
 
 step_clippy() {
     cargo clippy --quiet --locked --workspace --all-targets --keep-going -- -D warnings
+    # What servers of one's own are made of.
+    cargo clippy --quiet --locked -p keelson --lib --no-default-features -- -D warnings
 }
 
 # The README's test command: among others the kubectl and kube-rs suites.
@@ -51,9 +53,16 @@ step_history() {
 }
 
 # Programs of users: linted, tested, and built (the server of widgets is used by the steps below). Their lock files may lag
-# behind the dependencies of the root, so they are not held to them.
+# behind the dependencies of the root, so they are not held to them; but that of the template is copied with it. It also
+# builds nothing twice, for its build script and for itself.
 step_examples() {
-    local example
+    local example twice
+    (
+        cd examples/template
+        cargo metadata --quiet --locked --format-version 1 >/dev/null
+        twice=$(cargo tree --locked --edges normal,build --duplicates --depth 0 | grep ' v' | sort | uniq --repeated)
+        [ -z "$twice" ] || { echo "built twice, with other features: $twice"; exit 1; }
+    )
     for example in examples/*/; do
         (
             cd "$example"

@@ -20,7 +20,7 @@ use keelson_net::client::{Backoff, Egress, Kubeconfig, KubeconfigError, Webhook}
 use keelson_net::listener::Shutdown;
 use keelson_net::tls::follow;
 
-use keelson_kube::{NodeGraph, node_rules};
+use keelson_kube::DataError;
 use keelson_options::{AuthorizationSettings, OptionError};
 
 /// How often the file is looked at.
@@ -126,8 +126,8 @@ fn connect(configuration: &WebhookConfiguration, egress: &Egress) -> Result<Webh
 pub(crate) struct Authorized {
     /// Roles, as objects.
     pub roles: Option<Arc<Rbac>>,
-    /// Nodes, and what leads to them.
-    pub has_nodes: bool,
+    /// What decides for nodes, of a server that has them.
+    pub nodes: Option<fn() -> Result<Arc<NodeAuthorizer>, DataError>>,
 }
 
 /// The authorizers, and the file that may change them.
@@ -143,13 +143,12 @@ impl Authorizers {
         egress: &Egress,
         about: Authorized,
     ) -> Result<Authorizers, OptionError> {
-        let Authorized { roles, has_nodes } = about;
+        let Authorized { roles, nodes } = about;
         let has_node = settings.has(AuthorizerKind::Node);
         // A file that changes may want what it does not want yet.
-        let node = match has_nodes && (has_node || settings.file.is_some()) {
-            true => Some(node_authorizer()?),
-            false => None,
-        };
+        let nodes = nodes.filter(|_| has_node || settings.file.is_some());
+        let node = nodes.map(|make| make()).transpose();
+        let node = node.map_err(|error| OptionError::CommandLine(error.to_string()))?;
         let metrics = AuthorizationMetrics::default();
         let parts = Parts {
             roles: roles.clone(),
@@ -222,11 +221,6 @@ impl File {
         self.parts.metrics.reloaded(replaced.is_ok());
         replaced
     }
-}
-
-fn node_authorizer() -> Result<Arc<NodeAuthorizer>, OptionError> {
-    let common = node_rules().map_err(|error| OptionError::CommandLine(error.to_string()))?;
-    Ok(Arc::new(NodeAuthorizer::new(NodeGraph, common)))
 }
 
 #[cfg(test)]

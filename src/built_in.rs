@@ -61,22 +61,27 @@ impl Server {
 
     /// The kinds of all builds, and those that are built in.
     pub(crate) fn schemes(&self) -> Vec<&'static Scheme> {
-        let chosen = (!self.kubernetes && !self.built_in.is_empty()).then(|| builtin::scheme(&self.built_in));
-        self.schemes.iter().copied().chain(chosen).collect()
+        let chosen = (self.kubernetes.is_none() && !self.built_in.is_empty()).then(|| builtin::scheme(&self.built_in));
+        let whole = self.kubernetes.map(|all| all.scheme);
+        whole
+            .into_iter()
+            .chain(self.schemes.iter().copied())
+            .chain(chosen)
+            .collect()
     }
 
     /// What reads roles, on a server that has them.
     pub(crate) fn roles(&self) -> Option<Arc<Rbac>> {
-        let has_roles = self.kubernetes || self.built_in.contains(&BuiltIn::Rbac);
+        let has_roles = self.kubernetes.is_some() || self.built_in.contains(&BuiltIn::Rbac);
         has_roles.then(|| Arc::new(Rbac::new(keelson_kube::rbac::Reader)))
     }
 
     /// Registers the code of built-in kinds.
     pub(crate) fn register_built_in(&mut self, options: &CodeOptions) {
-        if self.kubernetes {
-            self.code.merge(keelson_kube::code(options));
-        } else if !self.built_in.is_empty() {
-            self.code.merge(builtin::code(&self.built_in, options));
+        match self.kubernetes {
+            Some(all) => self.code.merge((all.code)(options)),
+            None if self.built_in.is_empty() => {}
+            None => self.code.merge(builtin::code(&self.built_in, options)),
         }
         if self.has_custom_resources() {
             self.code.merge(keelson_extensions::code());
@@ -84,7 +89,7 @@ impl Server {
     }
 
     fn has_custom_resources(&self) -> bool {
-        self.kubernetes || self.built_in.contains(&BuiltIn::CustomResources)
+        self.kubernetes.is_some() || self.built_in.contains(&BuiltIn::CustomResources)
     }
 
     /// Adds what built-in kinds need when the server starts, in front of what others want; shows what that counts.
@@ -98,8 +103,8 @@ impl Server {
             services: settings.services(),
         });
         let mut hooks = match self.kubernetes {
-            true => keelson_kube::bootstrap::hooks(&settings.bootstrap()),
-            false => builtin::hooks(&self.built_in),
+            Some(all) => (all.hooks)(&settings.bootstrap()),
+            None => builtin::hooks(&self.built_in),
         };
         let mut metrics: Vec<ShowMetrics> = Vec::new();
         if self.has_custom_resources() {

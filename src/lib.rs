@@ -13,6 +13,7 @@ mod authorization;
 mod built_in;
 mod certificates;
 mod crd;
+mod kubernetes;
 mod logging;
 mod plugins;
 mod program;

@@ -8,7 +8,6 @@ use std::time::SystemTime;
 
 use keelson_access::authn::Authentication;
 use keelson_access::authz::Authorization;
-use keelson_access::flowcontrol::spec::ReadFlowControl;
 use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::scheme::Scheme;
 use keelson_net::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
@@ -27,6 +26,7 @@ use tokio::task::LocalSet;
 use crate::authorization::{Authorized, Authorizers};
 use crate::certificates::Certificates;
 use crate::crd;
+use crate::kubernetes::Kubernetes;
 use crate::plugins::switched;
 use crate::stored::Kinds;
 use crate::{authentication, logging, version};
@@ -51,8 +51,8 @@ pub struct Server {
     pub(crate) code: KindCode,
     pub(crate) hooks: Vec<Hook>,
     plugins: Vec<Arc<dyn Plugin>>,
-    /// Serves the kinds of Kubernetes itself.
-    pub(crate) kubernetes: bool,
+    /// The kinds of Kubernetes itself.
+    pub(crate) kubernetes: Option<&'static Kubernetes>,
     /// Of those some, beside its own.
     pub(crate) built_in: Vec<BuiltIn>,
     /// Controllers run, on one server where several share a store.
@@ -69,7 +69,7 @@ impl Server {
             code: KindCode::default(),
             hooks: Vec::new(),
             plugins: Vec::new(),
-            kubernetes: false,
+            kubernetes: None,
             built_in: Vec::new(),
             elects: false,
         }
@@ -83,10 +83,10 @@ impl Server {
     }
 
     /// Adds the kinds of Kubernetes itself, as far as they are built, with their rules and what they need at start.
+    #[cfg(feature = "kubernetes")]
     #[must_use]
     pub fn kubernetes(mut self) -> Server {
-        self.kubernetes = true;
-        self.schemes.push(&crate::api::SCHEME);
+        self.kubernetes = Some(&crate::kubernetes::ALL);
         self
     }
 
@@ -206,7 +206,7 @@ impl Server {
         let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
         let about = Authorized {
             roles: self.roles(),
-            has_nodes: self.kubernetes,
+            nodes: self.kubernetes.map(|all| all.node_authorizer),
         };
         let authorizers = Authorizers::new(&settings.authorization, &settings.egress, about)?;
         let access = Access {
@@ -241,25 +241,18 @@ impl Server {
     ) -> Result<Config, OptionError> {
         let metrics = self.install_built_in(settings, stored.store.is_shared());
         let mut plugins = match self.kubernetes {
-            true => keelson_kube::admission::plugins(&settings.egress),
-            false => admission::plugins(),
+            Some(all) => (all.plugins)(&settings.egress),
+            None => admission::plugins(),
         };
         plugins.append(&mut self.plugins);
         let admission = switched(plugins, &settings.admission)?;
-        let flow_control = self
-            .kubernetes
-            .then(|| Box::new(keelson_kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>);
         Ok(Config {
             resources: ResourceConfig {
                 schemes: self.schemes(),
                 code: self.code,
                 runtime: settings.runtime.clone(),
                 admission,
-                known_versions: if self.kubernetes {
-                    keelson_kube::KNOWN_VERSIONS
-                } else {
-                    &[]
-                },
+                known_versions: self.kubernetes.map_or(&[], |all| all.known_versions),
             },
             storage: StorageConfig {
                 store: stored.store,
@@ -271,7 +264,7 @@ impl Server {
             access: AccessConfig {
                 authentication: access.authentication,
                 authorization: access.authorization,
-                flow_control,
+                flow_control: self.kubernetes.map(|all| (all.flow_control)()),
             },
             audit: audit(settings)?,
             clock: Arc::new(SystemClock),

@@ -2,79 +2,88 @@
 //! and what the server makes when it starts.
 //!
 //! A kind's rules stand in its definition; here is only what no definition can say.
+//!
+//! Without the feature `kubernetes` there are only those that servers of other kinds choose from ([`builtin`]).
 
+// What the rules of many kinds share is there for all, though few need little of it.
+#![cfg_attr(not(feature = "kubernetes"), allow(dead_code))]
+
+#[cfg(feature = "kubernetes")]
 pub mod admission;
+#[cfg(feature = "kubernetes")]
 mod admissionregistration;
+#[cfg(feature = "kubernetes")]
 mod apiregistration;
+#[cfg(feature = "kubernetes")]
 mod apps;
 mod authentication;
 mod authorization;
+#[cfg(feature = "kubernetes")]
 pub mod autoscaling;
+#[cfg(feature = "kubernetes")]
 mod batch;
 pub mod bootstrap;
 pub mod builtin;
 mod cells;
+#[cfg(feature = "kubernetes")]
 mod certificates;
 mod cidr;
 mod conditions;
 pub mod coordination;
 mod core;
+#[cfg(feature = "kubernetes")]
 mod discovery;
 mod faults;
+#[cfg(feature = "kubernetes")]
 pub mod flowcontrol;
+#[cfg(feature = "kubernetes")]
 mod internal;
 mod ip;
 mod metadata;
 mod names;
+#[cfg(feature = "kubernetes")]
 mod networking;
+#[cfg(feature = "kubernetes")]
 mod node;
+#[cfg(feature = "kubernetes")]
 mod policy;
 pub mod rbac;
+#[cfg(feature = "kubernetes")]
 pub mod resource;
+#[cfg(feature = "kubernetes")]
 mod scheduling;
+mod setting;
 mod status_alone;
+#[cfg(feature = "kubernetes")]
 mod storage;
+#[cfg(feature = "kubernetes")]
 mod storagemigration;
 #[cfg(test)]
 mod testing;
 mod typed;
+#[cfg(feature = "kubernetes")]
 mod versions;
 
 pub use bootstrap::{DataError, node_rules};
 pub use builtin::BuiltIn;
-pub use core::ServiceOptions;
+#[cfg(feature = "kubernetes")]
 pub use core::new_pod_faults;
+#[cfg(feature = "kubernetes")]
 pub use core::node_graph::Reader as NodeGraph;
+pub use setting::{CodeOptions, ServiceOptions};
+#[cfg(feature = "kubernetes")]
 pub use versions::KNOWN_VERSIONS;
 
-use std::time::Duration;
-
 use keelson_api::SCHEME;
+#[cfg(feature = "kubernetes")]
 use keelson_registry::KindCode;
 
-/// What the command line says of the rules of kinds.
-#[derive(Clone, Debug)]
-pub struct CodeOptions {
-    /// How long events are kept after their last write; `None`: for ever.
-    pub event_time_to_live: Option<Duration>,
-    /// The addresses and ports of services.
-    pub services: ServiceOptions,
-}
-
-impl Default for CodeOptions {
-    fn default() -> CodeOptions {
-        CodeOptions {
-            event_time_to_live: Some(core::event::TIME_TO_LIVE),
-            services: ServiceOptions::default(),
-        }
-    }
-}
-
 /// The code of all built-in kinds.
+#[cfg(feature = "kubernetes")]
 pub fn code(options: &CodeOptions) -> KindCode {
     let mut code = KindCode::default();
     code.usual_metadata_checks(&SCHEME, metadata::USUAL);
-    core::register(&mut code, options.event_time_to_live, &options.services);
+    core::register(&mut code, options);
     for register in [
         admissionregistration::register,
         apiregistration::register,

@@ -2,7 +2,9 @@
 //! `api-defs/README.md` shows: the error is the reason that a client is told, which nobody tells apart.
 
 pub mod apiextensions;
+#[cfg(feature = "kubernetes")]
 pub mod autoscaling;
+#[cfg(feature = "kubernetes")]
 pub mod resource;
-#[cfg(test)]
+#[cfg(all(test, feature = "kubernetes"))]
 mod testing;

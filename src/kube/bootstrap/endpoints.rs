@@ -12,6 +12,7 @@ use keelson_machinery::status::StatusError;
 use keelson_registry::{Client, Record, Replaced};
 use keelson_server::server::HookContext;
 
+use super::EndpointReconciler;
 use super::maker::there;
 
 /// Where servers that share a store note that they run, below the prefix of all keys.
@@ -26,18 +27,6 @@ const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";
 const PORT_NAME: &str = "https";
-
-/// How the endpoints of the service `kubernetes` are known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum EndpointReconciler {
-    /// Each server notes in the store that it runs, for a while.
-    #[default]
-    Lease,
-    /// There are so many servers, and each adds itself.
-    Count(usize),
-    /// Others see to it.
-    None,
-}
 
 /// Keeps the endpoints.
 pub struct Reconciler {

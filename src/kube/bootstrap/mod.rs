@@ -2,109 +2,51 @@
 //! names as kube-apiserver does. The writes of a hook, and the hooks, run side by side, so that the store commits them
 //! together.
 
+#[cfg(feature = "kubernetes")]
 mod authentication_info;
+#[cfg(feature = "kubernetes")]
 mod endpoints;
+#[cfg(feature = "kubernetes")]
 mod flow_control;
+#[cfg(feature = "kubernetes")]
 mod identity;
 pub(super) mod maker;
+#[cfg(feature = "kubernetes")]
 mod priority_classes;
 mod reconcile;
 mod roles;
+#[cfg(feature = "kubernetes")]
 mod service;
+#[cfg(feature = "kubernetes")]
 mod service_range;
+#[cfg(feature = "kubernetes")]
 mod service_repair;
 mod system_namespaces;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "kubernetes")]
 mod token_tracking;
 
-use std::net::IpAddr;
+#[cfg(feature = "kubernetes")]
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use keelson_access::authn::request_header::IdentityHeaders;
 use keelson_server::server::{Hook, HookContext, HookError};
+#[cfg(feature = "kubernetes")]
 use tokio::sync::oneshot;
 
-use crate::ServiceOptions;
+#[cfg(feature = "kubernetes")]
 use crate::admissionregistration::PolicyTypeChecking;
 
-pub use endpoints::EndpointReconciler;
+pub use crate::setting::{EndpointReconciler, FrontProxy, ManagedController, Setting};
 pub use maker::DataError;
 pub use roles::node_rules;
 
 /// The manager of what the server makes, in `managedFields`.
 const MANAGER: &str = "kube-apiserver";
 
-/// What the objects depend on.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The ranges of cluster IPs, in CIDR form, each with its first address.
-    pub service_ranges: Vec<(String, IpAddr)>,
-    /// The first and the last port that services get on nodes.
-    pub node_ports: (u16, u16),
-    /// That of the service `kubernetes`; `None`: it has none.
-    pub kubernetes_node_port: Option<u16>,
-    /// How the endpoints of that service are known.
-    pub endpoint_reconciler: EndpointReconciler,
-    /// PEM text of the authorities of client certificates; empty: there are none.
-    pub client_ca_pem: String,
-    /// A proxy that is believed who sends requests.
-    pub front_proxy: Option<FrontProxy>,
-    /// Requests have priorities, and flow schemas say whether theirs is there.
-    pub flow_control: bool,
-    /// Roles decide who may do what; without them nobody needs the default ones.
-    pub roles: bool,
-    /// Controllers that run on this server because no kube-controller-manager does.
-    pub controllers: Vec<ManagedController>,
-}
-
-/// A controller of kube-controller-manager that this server has, too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ManagedController {
-    /// The status of ValidatingAdmissionPolicies: whether their expressions fit the types of what they mean.
-    ValidatingAdmissionPolicyStatus,
-}
-
-impl ManagedController {
-    /// All of them.
-    pub const ALL: [ManagedController; 1] = [ManagedController::ValidatingAdmissionPolicyStatus];
-
-    /// As kube-controller-manager's flag `--controllers` knows it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ManagedController::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
-        }
-    }
-}
-
-/// Whose headers are believed, and which.
-#[derive(Clone, Debug)]
-pub struct FrontProxy {
-    /// PEM text of the authorities of proxies.
-    pub client_ca_pem: String,
-    pub allowed_names: Vec<String>,
-    pub headers: IdentityHeaders,
-}
-
-impl Default for Setting {
-    /// The range of kube-apiserver, no client certificates, flow control, and roles.
-    fn default() -> Setting {
-        Setting {
-            service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
-            node_ports: ServiceOptions::default().node_ports,
-            kubernetes_node_port: None,
-            endpoint_reconciler: EndpointReconciler::default(),
-            client_ca_pem: String::new(),
-            front_proxy: None,
-            flow_control: true,
-            roles: true,
-            controllers: ManagedController::ALL.to_vec(),
-        }
-    }
-}
-
 /// All hooks, in the order in which kube-apiserver lists them.
+#[cfg(feature = "kubernetes")]
 pub fn hooks(setting: &Setting) -> Vec<Hook> {
     let setting = Rc::new(setting.clone());
     let (flow_control, roles) = (setting.flow_control, setting.roles);
@@ -154,6 +96,7 @@ pub(crate) fn namespaces() -> Hook {
 }
 
 /// Tells policies whether their expressions fit.
+#[cfg(feature = "kubernetes")]
 fn policy_status() -> Hook {
     hook("start-apiserver-admission-initializer", |context| async move {
         if !PolicyTypeChecking::has_policies(&context.registry) {

@@ -10,9 +10,9 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_server::server::{HookContext, HookError};
 use tokio::sync::oneshot;
 
-use super::endpoints::{EndpointReconciler, Reconciler};
+use super::endpoints::Reconciler;
 use super::maker::{Maker, Wanted, leave, retried};
-use super::{MANAGER, Setting};
+use super::{EndpointReconciler, MANAGER, Setting};
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";

@@ -1,8 +1,6 @@
-//! Cells of role bindings and disruption budgets.
+//! Cells of role bindings.
 
-use keelson_api::policy::v1::PodDisruptionBudget;
 use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
-use keelson_machinery::intstr::IntOrString;
 
 cells! { pub const ROLE_BINDING: RoleBinding =
     "role_binding_groups" => |o| subjects(&o.subjects, "Group"),
@@ -15,11 +13,6 @@ cells! { pub const CLUSTER_ROLE_BINDING: ClusterRoleBinding =
     "cluster_role_binding_role" => |o| role(&o.role_ref),
     "cluster_role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
     "cluster_role_binding_users" => |o| subjects(&o.subjects, "User"),
-}
-cells! { pub const POD_DISRUPTION_BUDGET: PodDisruptionBudget =
-    "pod_disruption_budget_allowed_disruptions" => |o| o.status.disruptions_allowed,
-    "pod_disruption_budget_max_unavailable" => |o| number(o.spec.max_unavailable.as_ref()),
-    "pod_disruption_budget_min_available" => |o| number(o.spec.min_available.as_ref()),
 }
 
 fn role(role: &RoleRef) -> String {
@@ -37,11 +30,6 @@ fn subjects(all: &[Subject], kind: &str) -> String {
         .map(name)
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-/// A count or a percentage.
-fn number(value: Option<&IntOrString>) -> String {
-    value.map_or_else(|| "N/A".to_owned(), ToString::to_string)
 }
 
 #[cfg(test)]

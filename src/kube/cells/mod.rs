@@ -16,21 +16,40 @@ macro_rules! cells {
 }
 
 pub mod access;
+#[cfg(feature = "kubernetes")]
 pub mod admission;
+#[cfg(feature = "kubernetes")]
 pub mod autoscaling;
+#[cfg(feature = "kubernetes")]
 pub mod batch;
+#[cfg(feature = "kubernetes")]
 pub mod certificates;
+#[cfg(feature = "kubernetes")]
 pub mod config;
+pub mod coordination;
 pub mod event;
+#[cfg(feature = "kubernetes")]
 pub mod flow;
+pub mod namespace;
+#[cfg(feature = "kubernetes")]
 pub mod networking;
+#[cfg(feature = "kubernetes")]
 pub mod node;
+#[cfg(feature = "kubernetes")]
 pub mod pod;
+#[cfg(feature = "kubernetes")]
+pub mod policy;
+#[cfg(feature = "kubernetes")]
 pub mod quota;
+#[cfg(feature = "kubernetes")]
 pub mod resource;
+#[cfg(feature = "kubernetes")]
 pub mod scheduling;
+#[cfg(feature = "kubernetes")]
 pub mod service;
+#[cfg(feature = "kubernetes")]
 pub mod storage;
+#[cfg(feature = "kubernetes")]
 pub mod workload;
 
 use std::collections::BTreeMap;

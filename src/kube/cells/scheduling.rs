@@ -1,17 +1,11 @@
 //! Cells of kinds that only a server with alpha and beta groups switched on has, each the one of its group.
 
-use keelson_api::coordination_k8s_io::v1beta1::LeaseCandidate;
 use keelson_api::internal_apiserver_k8s_io::v1alpha1::{ServerStorageVersion, StorageVersion};
 use keelson_api::scheduling_k8s_io::v1alpha2::PodGroup;
 use keelson_api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
 
 use super::{NONE, UNSET, first_few};
 
-cells! { pub const LEASE_CANDIDATE: LeaseCandidate =
-    "lease_candidate_binary_version" => |o| o.spec.binary_version.clone(),
-    "lease_candidate_emulation_version" => |o| o.spec.emulation_version.clone(),
-    "lease_candidate_lease_name" => |o| o.spec.lease_name.clone(),
-}
 cells! { pub const POD_GROUP: PodGroup =
     "pod_group_policy" => |o| if o.spec.scheduling_policy.gang.is_some() { "Gang" } else { "Basic" },
     "pod_group_status" => pod_group_status,

@@ -13,7 +13,7 @@ pub fn register(code: &mut KindCode) {
     code.kind::<Lease>()
         .strategy(LeaseStrategy)
         .metadata_checks(metadata::any_finalizer(RepeatedChecks::CHANGE))
-        .cells(cells::config::LEASE);
+        .cells(cells::coordination::LEASE);
 }
 
 /// The rules of leases.

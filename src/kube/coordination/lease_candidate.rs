@@ -9,5 +9,5 @@ use crate::cells;
 pub fn register(code: &mut KindCode) {
     code.kind::<LeaseCandidate>()
         .kept([Kept::at("spec.leaseName")])
-        .cells(cells::scheduling::LEASE_CANDIDATE);
+        .cells(cells::coordination::LEASE_CANDIDATE);
 }

@@ -15,9 +15,6 @@ use crate::faults::{self, Faults};
 use crate::metadata;
 use crate::typed::same;
 
-/// How long an event is kept after it was written last, unless told otherwise.
-pub const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
-
 /// The most characters of the one-word fields of events of the newer form.
 const WORD_MAX: usize = 128;
 /// The most characters of their message.

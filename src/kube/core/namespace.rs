@@ -25,7 +25,7 @@ pub fn register(code: &mut KindCode) {
         .strategy(NamespaceStrategy)
         .metadata_checks(CHECKS)
         .defaults(defaults)
-        .cells(cells::config::NAMESPACE);
+        .cells(cells::namespace::NAMESPACE);
 }
 
 /// Of what comes to its end by a subresource the change alone is checked again.

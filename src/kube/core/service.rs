@@ -14,7 +14,6 @@ mod tests;
 mod validate;
 mod warnings;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use keelson_api::core::v1::Service;
@@ -24,7 +23,7 @@ use keelson_registry::write::Part;
 use keelson_registry::{Answer, Context, KindCode, Reserving, Strategy};
 
 use super::subresources::proxy;
-use crate::{cells, metadata};
+use crate::{ServiceOptions, cells, metadata};
 use allocation::Allocators;
 use families::{Families, Family};
 use ports::PortRange;
@@ -34,42 +33,20 @@ const HEADLESS: &str = "None";
 /// Who owns what is written in the course of a write of a service, in `managedFields`.
 const MANAGER: &str = "kube-apiserver";
 
-/// What the command line says of services.
-#[derive(Clone, Debug)]
-pub struct ServiceOptions {
-    /// An address of each range that services get theirs of: of the first the family is that of services which ask for
-    /// none.
-    pub ranges: Vec<IpAddr>,
-    /// The first and the last of the ports that services get on nodes.
-    pub node_ports: (u16, u16),
-}
-
-impl Default for ServiceOptions {
-    /// Those of kube-apiserver.
-    fn default() -> Self {
-        let PortRange { first, last } = PortRange::default();
-        ServiceOptions {
-            ranges: vec![[10, 0, 0, 0].into()],
-            node_ports: (first, last),
-        }
-    }
-}
-
-impl ServiceOptions {
-    fn allocators(&self) -> Allocators {
-        let families = Families {
-            primary: self.ranges.first().map_or(Family::V4, |ip| Family::of(*ip)),
-            both: self.ranges.len() > 1,
-        };
-        let (first, last) = self.node_ports;
-        Allocators::new(families, PortRange { first, last })
-    }
+/// What gives services addresses and ports.
+fn allocators(options: &ServiceOptions) -> Allocators {
+    let families = Families {
+        primary: options.ranges.first().map_or(Family::V4, |ip| Family::of(*ip)),
+        both: options.ranges.len() > 1,
+    };
+    let (first, last) = options.node_ports;
+    Allocators::new(families, PortRange { first, last })
 }
 
 /// Registers the rules of services.
 pub fn register(code: &mut KindCode, options: &ServiceOptions) {
     code.kind::<Service>()
-        .strategy(ServiceStrategy(Arc::new(options.allocators())))
+        .strategy(ServiceStrategy(Arc::new(allocators(options))))
         .defaults(defaults::defaults)
         .metadata_checks(metadata::CHANGE)
         .subresource("proxy", proxy::OfService)

@@ -16,7 +16,7 @@ pub fn register(code: &mut KindCode) {
     code.kind::<PodDisruptionBudget>()
         .strategy(PodDisruptionBudgetStrategy)
         .metadata_checks(metadata::NONE)
-        .cells(cells::access::POD_DISRUPTION_BUDGET);
+        .cells(cells::policy::POD_DISRUPTION_BUDGET);
 }
 
 /// The rules of budgets.

@@ -36,16 +36,6 @@ impl PortRange {
     }
 }
 
-impl Default for PortRange {
-    /// That of kube-apiserver.
-    fn default() -> Self {
-        PortRange {
-            first: 30_000,
-            last: 32_767,
-        }
-    }
-}
-
 impl fmt::Display for PortRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.first, self.last)
