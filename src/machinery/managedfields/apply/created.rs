@@ -5,7 +5,7 @@
 
 use super::view::{Presence, Shape, is_hollow, item_element, lacks_key, same};
 use crate::fieldset::{FieldSet, PathElement, write_element, write_name};
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
+use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Said, Value};
 
 /// FieldsV1 of what `new` has and the `empty` message has not, without what is at or below the paths of `ignored` and
 /// without the paths of `untracked`. `None`: it takes a real comparison. Of an object with items that lack the key by
@@ -74,7 +74,7 @@ struct Created<'a> {
     /// For JSON within JSON.
     scratch: Vec<u8>,
     /// Those of the messages around the one at hand.
-    values: Vec<Value<'a>>,
+    values: Vec<Said<'a>>,
     /// Whether some item of a list lacks a key.
     lacks_key: bool,
 }
@@ -139,9 +139,17 @@ impl<'a> Created<'a> {
             return members.into_iter().try_for_each(|member| self.member(member, without));
         }
         let begin = self.values.len();
-        new.values(&mut self.values);
-        for index in desc.by_name.iter().map(|index| usize::from(*index)) {
-            if let (Some(field), Some(value)) = (desc.fields.get(index), self.values.get(begin + index).copied())
+        new.said(&mut self.values);
+        let name = |index: &u16| desc.fields.get(usize::from(*index)).map(|field| &field.json);
+        if let Some(said) = self.values.get_mut(begin..) {
+            said.sort_unstable_by(|(a, _), (b, _)| name(a).cmp(&name(b)));
+        }
+        for place in begin..self.values.len() {
+            let Some((index, value)) = self.values.get(place).copied() else {
+                continue;
+            };
+            let index = usize::from(index);
+            if let Some(field) = desc.fields.get(index)
                 && !is_bare(field, value)
             {
                 self.member((field, old.map(|old| old.get(index)), value), without)?;
