@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use keelson_api::core::v1::Namespace;
-use keelson_machinery::cel::{CALL_LIMIT, Fault, Program, Value};
+use keelson_machinery::cel::{CALL_LIMIT, Fault, Program, ResourceTarget, Value};
 use keelson_machinery::object::Kind;
 use keelson_machinery::scheme::KindDesc;
 use keelson_registry::admission::Attributes;
@@ -30,31 +30,29 @@ fn object<'a>(shown: Option<&'a Shown<'_>>) -> Value<'a> {
 pub(crate) struct Inputs<'a> {
     versioned: &'a Versioned<'a>,
     request: RequestView<'a>,
-    /// The authorizer, and its question about the request itself.
-    authorizers: [Value<'a>; 2],
+    /// What the request itself is about.
+    resource: ResourceTarget,
     decisions: Rc<Decisions>,
 }
 
 impl<'a> Inputs<'a> {
     /// Of a request whose objects are shown as those of a kind of its resource.
     pub fn new(attributes: &'a Attributes<'_>, versioned: &'a Versioned<'a>, target: &'a KindDesc) -> Inputs<'a> {
-        let decisions = Decisions::new();
-        let resource = request_resource(attributes);
         Inputs {
             versioned,
             request: RequestView::new(attributes, &versioned.gvk, target),
-            authorizers: [
-                Value::authorizer(decisions.clone()),
-                Value::resource_authorizer(decisions.clone(), resource),
-            ],
-            decisions,
+            resource: request_resource(attributes),
+            decisions: Decisions::new(),
         }
     }
 
     /// The variables of a request in this namespace, if it is known.
     pub fn bindings(&'a self, namespace: Option<&'a Namespace>) -> Bindings<'a> {
+        let (decisions, resource) = (&self.decisions, &self.resource);
         let mut bindings = self.plain_bindings(namespace);
-        bindings.extend([AUTHORIZER, REQUEST_RESOURCE].into_iter().zip(self.authorizers.clone()));
+        bindings.push((AUTHORIZER, Value::authorizer(decisions.clone())));
+        let resource = Value::resource_authorizer(decisions.clone(), resource.clone());
+        bindings.push((REQUEST_RESOURCE, resource));
         bindings
     }
 
