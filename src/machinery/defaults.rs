@@ -27,9 +27,9 @@ fn fill(message: &mut dyn Reflect, budget: &Budget) {
         said.dedup();
         said
     });
-    let of_struct = if said.is_some() { &[][..] } else { &*desc.defaulted };
-    let of_struct = of_struct.iter().map(|index| usize::from(*index));
-    for index in of_struct.chain(said.into_iter().flatten()) {
+    let defaulted = if said.is_some() { &[][..] } else { &*desc.defaulted };
+    let defaulted = defaulted.iter().map(|index| usize::from(*index));
+    for index in defaulted.chain(said.into_iter().flatten()) {
         let Some(field) = desc.fields.get(index) else { continue };
         if let Some(default) = field.default()
             && is_missing(field, message.get(index))

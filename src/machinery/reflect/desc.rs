@@ -227,7 +227,7 @@ pub struct MessageDesc {
     /// Of a table that is made at run time, the indexes of fields that are looked at where they are absent: those with
     /// a default, and those that have rules or must be there.
     pub missed: Ref<[u16]>,
-    /// Of a struct, the indexes of fields that have a default, or below which something has one.
+    /// Indexes into `fields` of those that have a default, or below which something has one.
     pub defaulted: Ref<[u16]>,
     pub make: Make,
     /// What it is, if it is a kind: then `apiVersion` and `kind` may stand in its object wherever it is.

@@ -76,6 +76,8 @@ impl MessageDesc {
         };
         let missed = (0..count).zip(&fields).filter(|(_, field)| is_missed(field));
         let missed: Vec<u16> = missed.map(|(index, _)| index).collect();
+        let defaulted = (0..count).zip(&fields).filter(|(_, field)| field.flags.has(Flags::HAS_DEFAULTS));
+        let defaulted: Vec<u16> = defaulted.map(|(index, _)| index).collect();
         let size = size_of::<DynamicMessage>() + Slots::size(fields.len());
         Ok(Ref::Shared(std::sync::Arc::new(MessageDesc {
             name: name.into(),
@@ -83,7 +85,7 @@ impl MessageDesc {
             by_name: (0..count).collect::<Vec<u16>>().into(),
             inlined: Ref::Static(&[]),
             missed: missed.into(),
-            defaulted: Ref::Static(&[]),
+            defaulted: defaulted.into(),
             make: Make::Dynamic,
             gvk: gvk.map(|gvk| Ref::Shared(std::sync::Arc::new(gvk))),
             size,
