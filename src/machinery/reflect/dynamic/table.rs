@@ -76,7 +76,9 @@ impl MessageDesc {
         };
         let missed = (0..count).zip(&fields).filter(|(_, field)| is_missed(field));
         let missed: Vec<u16> = missed.map(|(index, _)| index).collect();
-        let defaulted = (0..count).zip(&fields).filter(|(_, field)| field.flags.has(Flags::HAS_DEFAULTS));
+        let defaulted = (0..count)
+            .zip(&fields)
+            .filter(|(_, field)| field.flags.has(Flags::HAS_DEFAULTS));
         let defaulted: Vec<u16> = defaulted.map(|(index, _)| index).collect();
         let size = size_of::<DynamicMessage>() + Slots::size(fields.len());
         Ok(Ref::Shared(std::sync::Arc::new(MessageDesc {
