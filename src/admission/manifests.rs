@@ -3,8 +3,8 @@
 /// Names a folder with such files.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be \
-     enabled"
+    "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate \
+     to be enabled"
 )]
 pub(crate) struct ManifestsForbidden;
 
