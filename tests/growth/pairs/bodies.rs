@@ -268,7 +268,7 @@ fn made(field: &FieldDesc, ty: &Type) -> Value {
         Type::Leaf(LeafKind::Quantity | LeafKind::IntOrString) => 1.into(),
         Type::Leaf(LeafKind::Raw | LeafKind::Union) | Type::Any | Type::Untyped => json!({}),
         Type::Bytes => "YQ==".into(),
-        Type::String => known.map_or("a", |known| known.as_str()).into(),
+        Type::String => known.unwrap_or("a").into(),
     }
 }
 
@@ -284,7 +284,7 @@ fn varied(mut item: Value, field: &FieldDesc, ty: &Type, variant: Variant) -> Va
         (Value::Object(map), Type::Message(desc)) if variant != Variant::Same => {
             for (name, value) in map.iter_mut() {
                 let Some((_, field)) = desc.field(name) else { continue };
-                let is_key = keys.iter().any(|key| key.as_str() == name);
+                let is_key = keys.iter().any(|key| key == name.as_str());
                 let is_free = field.rules.enum_values.iter().next().is_none();
                 let differs = if keys.iter().next().is_some() { is_key } else { is_free };
                 match value {
