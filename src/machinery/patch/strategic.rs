@@ -28,12 +28,12 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
-/// What it costs to go through a list, for each of its elements: no more bytes than an object with a merge key has, and
+/// What it costs to go through a list, for each of its elements: about the bytes of an object with a merge key, and of
 /// a scalar.
-const OBJECT: usize = 8;
+const OBJECT: usize = 12;
 const SCALAR: usize = 2;
 /// What may be gone through beside each list of both documents once.
-const SPARE_WORK: usize = 1 << 20;
+const SPARE_WORK: usize = 1 << 17;
 
 /// What a patch may still do.
 #[derive(Clone, Copy)]
