@@ -1,7 +1,6 @@
 //! The PKCS#10 request of a CertificateSigningRequest: a request that proves the key is its own, and what the key is
 //! for.
 
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelson_api::certificates_k8s_io::v1::CertificateSigningRequestSpec;

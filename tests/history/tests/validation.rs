@@ -1,7 +1,8 @@
 //! The size of the hand-written rules of the built-in kinds: all of them together, and each function.
 //!
-//! What a definition can say stands in `api-defs` and is not counted. Here are counted the lines of code below `src/kube`
-//! that find faults: without blank lines, comments, `use`, declarations of modules and tests; lone brackets count.
+//! What a definition can say stands in `api-defs` and is not counted. Here are counted the lines of code below
+//! `src/kube` that find faults: without blank lines, comments, `use`, declarations of modules and tests; lone brackets
+//! count.
 //! `cargo test -p keelson-history --test validation -- --nocapture` shows the count of each file.
 
 #![allow(
@@ -23,7 +24,8 @@ const MOST_OF_FUNCTION: usize = 60;
 const LEAST_LINES: usize = 2_000;
 
 /// What is no validation of kinds: plug-ins, what the server makes at its start, cells, subresources that act,
-/// allocators, controllers, what is asked of authorizers and read for them, defaults, warnings and what is put together.
+/// allocators, controllers, what is asked of authorizers and read for them, defaults, warnings and what is put
+/// together.
 const OTHERS: [&str; 32] = [
     "admission/",
     "admissionregistration/parameters.rs",
@@ -252,8 +254,9 @@ fn what_is_excepted_is_there() {
 
 #[test]
 fn lines_are_told_apart() {
-    let text = "//! Doc.\n\nuse a::{\n    b,\n};\npub(crate) use c::d;\nmod e;\n/// Doc.\npub fn f(\n    g: u8,\n) -> u8 {\n    // \
-                why\n    let h = k();\n    h\n}\nconst I: u8 = 1;\nfn register() {\n    j(k());\n}\nfn j() {}\nfn k() {}\n";
+    let text = "//! Doc.\n\nuse a::{\n    b,\n};\npub(crate) use c::d;\nmod e;\n/// Doc.\npub fn f(\n    g: u8,\n) -> u8 {\n\
+                    // why\n    let h = k();\n    h\n}\nconst I: u8 = 1;\n\
+                fn register() {\n    j(k());\n}\nfn j() {}\nfn k() {}\n";
     let file = File::read(text);
     let found: Vec<_> = file.functions.iter().map(|one| (one.name, one.count)).collect();
     assert_eq!(found, [("f", 6), ("register", 3), ("j", 1), ("k", 1)]);
