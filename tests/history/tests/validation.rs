@@ -254,7 +254,8 @@ fn what_is_excepted_is_there() {
 
 #[test]
 fn lines_are_told_apart() {
-    let text = "//! Doc.\n\nuse a::{\n    b,\n};\npub(crate) use c::d;\nmod e;\n/// Doc.\npub fn f(\n    g: u8,\n) -> u8 {\n\
+    let text = "//! Doc.\n\nuse a::{\n    b,\n};\npub(crate) use c::d;\nmod e;\n/// Doc.\n\
+                pub fn f(\n    g: u8,\n) -> u8 {\n\
                     // why\n    let h = k();\n    h\n}\nconst I: u8 = 1;\n\
                 fn register() {\n    j(k());\n}\nfn j() {}\nfn k() {}\n";
     let file = File::read(text);
