@@ -47,7 +47,7 @@ impl Strategy for IpAddressStrategy {
         errors.extend(faults::of_spec(|f| {
             let (now, before) = (new.spec.parent_ref.as_deref(), old.spec.parent_ref.as_deref());
             if !same(now, before) {
-                let shown = now.map_or_else(BadValue::null, |parent| shown_internal(parent));
+                let shown = now.map_or_else(BadValue::null, |parent| shown_internal(parent).into());
                 f.at("parentRef").invalid(shown, IMMUTABLE);
             }
         }));
