@@ -257,7 +257,8 @@ mod tests {
             (40, 117, 36, 117),
             (3, 10, 3, 10),
         ] {
-            let out = fitting(&texts(count, length));
+            let texts = texts(count, length);
+            let out = fitting(&texts);
             assert_eq!(out.len(), sent, "{count} of {length}");
             assert!(out.iter().all(|text| text.chars().count() == sent_length));
         }

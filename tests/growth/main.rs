@@ -3,8 +3,8 @@
 //! MiB may cost.
 //!
 //! A run takes a sample, chosen by a seed that it prints. `KEELSON_GROWTH=<number>` is the run with this seed;
-//! `KEELSON_GROWTH=all` goes through everything, each field of each message once and all pairs of them, with figures
-//! (best with `--release`); `KEELSON_GROWTH=pairs` through the pairs.
+//! `KEELSON_GROWTH=all` goes through everything, each field of each message once and thousands of pairs of them, with
+//! figures (best with `--release`); `KEELSON_GROWTH=pairs` through all pairs.
 
 #![cfg(target_os = "linux")]
 #![allow(

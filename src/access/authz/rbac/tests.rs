@@ -289,6 +289,15 @@ fn rules_of_very_many_parts_are_not_taken_apart() {
     };
     assert_eq!(missing(&[&one, &two], paths(20)), 0);
     assert_ne!(missing(&[&one, &two], paths(2_000)), 0);
+    // Very many rules that are held, each of texts of its own: what is known of them grows with their number alone.
+    let own = |n: usize| Rule {
+        names: vec![format!("n{n}")],
+        ..rule("get|-|pods")
+    };
+    let many: Vec<Rule> = (0..20_000).map(own).collect();
+    let held: Vec<&Rule> = many.iter().collect();
+    assert_eq!(missing(&held, Rule { names: list("n", 500), ..rule("get|-|pods") }), 0);
+    assert_ne!(missing(&held, Rule { names: list("n", 20_000), ..rule("get|-|pods") }), 0, "no room for all sets");
     let nothing = Rule {
         verbs: Vec::new(),
         ..wanted(0, 100_000)
