@@ -121,13 +121,16 @@ fn connect(configuration: &WebhookConfiguration, egress: &Egress) -> Result<Webh
     Webhook::of(file, configuration.timeout, Backoff::WEBHOOK)
 }
 
+/// Makes what decides for nodes.
+pub(crate) type MakeNodeAuthorizer = fn() -> Result<Arc<NodeAuthorizer>, DataError>;
+
 /// What a server has that authorizers look at.
 #[derive(Default)]
 pub(crate) struct Authorized {
     /// Roles, as objects.
     pub roles: Option<Arc<Rbac>>,
     /// What decides for nodes, of a server that has them.
-    pub nodes: Option<fn() -> Result<Arc<NodeAuthorizer>, DataError>>,
+    pub nodes: Option<MakeNodeAuthorizer>,
 }
 
 /// The authorizers, and the file that may change them.

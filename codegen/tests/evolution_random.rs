@@ -180,7 +180,7 @@ fn single(dice: &mut Dice, field: &FieldDescriptor) -> Value {
         Kind::Int32 => Value::I32(number as i32 - 50),
         Kind::Int64 => Value::I64(number as i64 - 50),
         Kind::Double => Value::F64(number as f64 / 4.0),
-        Kind::Bool => Value::Bool(number % 2 == 0),
+        Kind::Bool => Value::Bool(number.is_multiple_of(2)),
         Kind::Message(inner) => {
             let mut message = DynamicMessage::new(inner);
             filled(dice, &mut message);

@@ -13,8 +13,8 @@ use keelson_machinery::structural::{JsonSchema, SchemaError};
 
 /// Bytes of texts that are kept for a while although nobody uses them.
 const MAX_RECENT: usize = 4 << 20;
-/// The same of those that were validated and are not served yet: somebody will use them in a moment.
-const MAX_AWAITED: usize = 32 << 20;
+/// The same of those that were validated and are not served yet: somebody will use them in a moment, or never.
+const MAX_AWAITED: usize = 8 << 20;
 
 /// A schema that a definition says. What it is read as is kept only as long as somebody uses it: a resource without
 /// objects has no need of it.
@@ -40,23 +40,57 @@ impl Schema {
 }
 
 /// Schemas that are in use, and those that were lately.
-#[derive(Default)]
 struct Pool {
     /// By the hash of their texts.
     known: HashMap<u64, Vec<Weak<Schema>>>,
     /// How many places `known` had when it was cleaned.
     cleaned: usize,
-    /// The oldest first.
-    recent: VecDeque<Recent>,
-    bytes: usize,
+    awaited: Recent,
+    served: Recent,
 }
 
-/// A schema that was read lately.
+impl Default for Pool {
+    fn default() -> Self {
+        Pool {
+            known: HashMap::new(),
+            cleaned: 0,
+            awaited: Recent::of(MAX_AWAITED),
+            served: Recent::of(MAX_RECENT),
+        }
+    }
+}
+
+/// Schemas that were read lately, and what they were read as.
 struct Recent {
-    schema: Arc<Schema>,
-    /// What it was read as.
-    _parsed: Arc<JsonSchema>,
-    served: bool,
+    /// The oldest first.
+    queue: VecDeque<(Arc<Schema>, Arc<JsonSchema>)>,
+    /// Bytes of their texts, and how many there may be.
+    bytes: usize,
+    most: usize,
+}
+
+impl Recent {
+    fn of(most: usize) -> Recent {
+        let queue = VecDeque::new();
+        Recent { queue, bytes: 0, most }
+    }
+
+    fn push(&mut self, schema: Arc<Schema>, parsed: Arc<JsonSchema>) {
+        self.bytes += schema.text.len();
+        self.queue.push_back((schema, parsed));
+        while self.bytes > self.most
+            && let Some((oldest, _)) = self.queue.pop_front()
+        {
+            self.bytes -= oldest.text.len();
+        }
+    }
+
+    fn take(&mut self, schema: &Arc<Schema>) -> Option<(Arc<Schema>, Arc<JsonSchema>)> {
+        let place = self.queue.iter().position(|(known, _)| Arc::ptr_eq(known, schema))?;
+        let taken = self.queue.remove(place)?;
+        self.bytes -= taken.0.text.len();
+        Some(taken)
+    }
 }
 
 static POOL: Mutex<Option<Pool>> = Mutex::new(None);
@@ -111,13 +145,7 @@ impl Pool {
 
     fn keep(&mut self, hash: u64, (schema, parsed): (&Arc<Schema>, &Arc<JsonSchema>)) {
         self.known.entry(hash).or_default().push(Arc::downgrade(schema));
-        self.recent.push_back(Recent {
-            schema: schema.clone(),
-            _parsed: parsed.clone(),
-            served: false,
-        });
-        self.bytes += schema.text.len();
-        self.evict();
+        self.awaited.push(schema.clone(), parsed.clone());
         if self.known.len() > 2 * self.cleaned + 64 {
             self.known.retain(|_, alike| {
                 alike.retain(|schema| schema.strong_count() > 0);
@@ -128,18 +156,8 @@ impl Pool {
     }
 
     fn served(&mut self, schema: &Arc<Schema>) {
-        for recent in &mut self.recent {
-            recent.served |= Arc::ptr_eq(&recent.schema, schema);
-        }
-        self.evict();
-    }
-
-    fn evict(&mut self) {
-        while let Some(oldest) = self.recent.front()
-            && self.bytes > if oldest.served { MAX_RECENT } else { MAX_AWAITED }
-        {
-            self.bytes -= oldest.schema.text.len();
-            self.recent.pop_front();
+        if let Some((schema, parsed)) = self.awaited.take(schema) {
+            self.served.push(schema, parsed);
         }
     }
 }
@@ -181,14 +199,12 @@ mod tests {
             pool.keep(n as u64, (&made, &Arc::default()));
             pool.served(&made);
         }
-        assert!(
-            pool.bytes > MAX_RECENT && pool.bytes <= MAX_AWAITED,
-            "the first one is awaited"
-        );
+        assert_eq!(pool.awaited.queue.len(), 1, "the first one is awaited");
+        assert!(pool.served.bytes <= MAX_RECENT && pool.served.queue.len() <= 8 && pool.known.len() < 200);
         pool.served(&used);
-        assert!(pool.bytes <= MAX_RECENT && pool.recent.len() <= 8 && pool.known.len() < 200);
+        assert!(pool.awaited.queue.is_empty() && pool.awaited.bytes == 0);
         (500..1000).for_each(|n| pool.keep(n, (&made(n as usize), &Arc::default())));
-        assert!(pool.bytes <= MAX_AWAITED && pool.recent.len() <= 64 && pool.known.len() < 400);
+        assert!(pool.awaited.bytes <= MAX_AWAITED && pool.awaited.queue.len() <= 16 && pool.known.len() < 400);
         assert!(pool.find(0, &used.text).is_some() && pool.find(1, &made(1).text).is_none());
     }
 }

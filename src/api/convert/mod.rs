@@ -6,5 +6,6 @@ pub mod apiextensions;
 pub mod autoscaling;
 #[cfg(feature = "kubernetes")]
 pub mod resource;
-#[cfg(all(test, feature = "kubernetes"))]
+#[cfg(test)]
+#[cfg(feature = "kubernetes")]
 mod testing;

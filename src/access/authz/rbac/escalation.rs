@@ -191,7 +191,12 @@ impl<'h, 'w> Held<'h, 'w> {
             verbs: Index::of(held, texts(|rule| &rule.verbs), |rule| &rule.verbs, has_star),
             groups: Index::of(held, texts(|rule| &rule.groups), |rule| &rule.groups, has_star),
             resources: Index::of(held, resources, |rule| &rule.resources, has_star),
-            names: Index::of(held, texts(|rule| &rule.names), |rule| &rule.names, <[String]>::is_empty),
+            names: Index::of(
+                held,
+                texts(|rule| &rule.names),
+                |rule| &rule.names,
+                <[String]>::is_empty,
+            ),
             paths: paths
                 .flat_map(|(place, rule)| rule.paths.iter().map(move |path| (path.as_str(), place)))
                 .collect(),

@@ -296,8 +296,27 @@ fn rules_of_very_many_parts_are_not_taken_apart() {
     };
     let many: Vec<Rule> = (0..20_000).map(own).collect();
     let held: Vec<&Rule> = many.iter().collect();
-    assert_eq!(missing(&held, Rule { names: list("n", 500), ..rule("get|-|pods") }), 0);
-    assert_ne!(missing(&held, Rule { names: list("n", 20_000), ..rule("get|-|pods") }), 0, "no room for all sets");
+    assert_eq!(
+        missing(
+            &held,
+            Rule {
+                names: list("n", 500),
+                ..rule("get|-|pods")
+            }
+        ),
+        0
+    );
+    assert_ne!(
+        missing(
+            &held,
+            Rule {
+                names: list("n", 20_000),
+                ..rule("get|-|pods")
+            }
+        ),
+        0,
+        "no room for all sets"
+    );
     let nothing = Rule {
         verbs: Vec::new(),
         ..wanted(0, 100_000)

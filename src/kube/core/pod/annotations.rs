@@ -47,3 +47,40 @@ fn stays(f: &mut Faults<'_>, key: &str, what: &str) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{annotated_pod as pod, lines};
+
+    #[test]
+    fn a_mirror_stays_one_and_nothing_becomes_one() {
+        let (mirror, plain) = (pod(&[(MIRROR, "x")], "n"), pod(&[("a", "b")], "n"));
+        let at = |text: &str| format!("metadata.annotations[{MIRROR}]: Forbidden: {text} mirror pod annotation");
+        assert_eq!(lines(&validate_change(&mirror, &mirror)), "");
+        assert_eq!(lines(&validate_change(&pod(&[("c", "d")], "n"), &plain)), "");
+        assert_eq!(lines(&validate_change(&mirror, &plain)), at("may not add"));
+        for new in [&plain, &pod(&[(MIRROR, "y")], "n")] {
+            assert_eq!(lines(&validate_change(new, &mirror)), at("may not remove or update"));
+        }
+    }
+
+    #[test]
+    fn a_mirror_is_as_its_file_says() {
+        let (mirror, plain) = (pod(&[(MIRROR, "x")], "n"), pod(&[], "n"));
+        for subresource in ["ephemeralcontainers", "resize"] {
+            assert!(unfit_for(subresource, &mirror).is_some() && unfit_for(subresource, &plain).is_none());
+        }
+        assert!(unfit_for("status", &mirror).is_none());
+    }
+
+    #[test]
+    fn profiles_stay() {
+        let key = format!("{PROFILE}c");
+        let (with, without) = (pod(&[(&key, "unconfined")], ""), pod(&[], ""));
+        let at = |text: &str| format!("metadata.annotations[{key}]: Forbidden: {text} AppArmor annotations");
+        let added = lines(&validate_change(&with, &without));
+        assert!(added.starts_with(&at("may not add")), "{added}");
+        assert_eq!(lines(&validate_change(&without, &with)), at("may not remove or update"));
+    }
+}
