@@ -1,4 +1,4 @@
-//! What the command line says of the kinds of Kubernetes.
+//! Settings of the kinds of Kubernetes, as the command line says them.
 
 use std::net::IpAddr;
 use std::time::Duration;
