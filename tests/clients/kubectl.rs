@@ -1,7 +1,8 @@
 //! kubectl, through what a person does with it, on each of the three stores.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::support::{Etcd, Server, keelson, tool, widgets};
 
@@ -18,13 +19,19 @@ impl<'a> Kubectl<'a> {
         Some(Kubectl { program, server })
     }
 
-    fn run(&self, arguments: &str, variables: &[(&str, &str)]) -> Output {
-        Command::new(&self.program)
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command
             .args(arguments.split_whitespace())
             .env("KUBECONFIG", &self.server.kubeconfig)
             .env("HOME", self.server.folder())
+            .current_dir(self.server.folder());
+        command
+    }
+
+    fn run(&self, arguments: &str, variables: &[(&str, &str)]) -> Output {
+        self.command(arguments)
             .envs(variables.iter().copied())
-            .current_dir(self.server.folder())
             .output()
             .unwrap()
     }
@@ -271,24 +278,25 @@ fn edit(kubectl: &Kubectl<'_>, subject: &Subject) {
     );
 }
 
-/// `get -w` sees the object and its deletion, which `wait` waits for.
+/// `get -w` sees the object and, once it has, its deletion, which `wait` waits for.
 fn watch(kubectl: &Kubectl<'_>, subject: &Subject) {
     let Subject { resource, name, .. } = *subject;
+    let mut watching = kubectl
+        .command(&format!("get {resource} {name} -w --output-watch-events --request-timeout=60s"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut events = lines.skip(1).map(|line| line.unwrap().split_whitespace().next().unwrap_or("").to_owned());
+    assert_eq!(events.next().as_deref(), Some("ADDED"));
     std::thread::scope(|scope| {
-        let arguments = format!("get {resource} {name} -w --output-watch-events --request-timeout=5s");
-        let watching = scope.spawn(move || text(kubectl.run(&arguments, &[]).stdout));
-        let waiting = scope.spawn(move || kubectl.ok(&format!("wait {resource} {name} --for=delete --timeout=50s")));
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        let waiting = scope.spawn(|| kubectl.ok(&format!("wait {resource} {name} --for=delete --timeout=50s")));
         assert!(kubectl.ok(&format!("delete {resource} {name}")).contains("deleted"));
         waiting.join().unwrap();
-        let seen = watching.join().unwrap();
-        let events: Vec<&str> = seen
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_whitespace().next())
-            .collect();
-        assert_eq!(events, ["ADDED", "DELETED"], "{seen}");
     });
+    assert_eq!(events.next().as_deref(), Some("DELETED"));
+    watching.kill().unwrap();
+    watching.wait().unwrap();
 }
 
 /// What kubectl does with custom objects beside the walk: both ways to apply, differences, patches, conditions.

@@ -81,6 +81,15 @@ async fn maps(client: &Client) -> usize {
     api::<ConfigMap>(client).list(&labelled).await.unwrap().items.len()
 }
 
+/// Waits until so many more objects of this test are there.
+async fn comes_to(client: &Client, more: usize) {
+    let (begin, before) = (Instant::now(), maps(client).await);
+    while maps(client).await < before + more {
+        assert!(begin.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// What the writers did that counts.
 #[derive(Default)]
 struct Made {
@@ -215,7 +224,8 @@ async fn a_server_that_is_killed_has_counted_what_it_wrote() {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| tokio::spawn(fill(client.clone(), format!("{round}-{writer}"))))
             .collect();
-        tokio::time::sleep(Duration::from_millis(150 * (round + 1))).await;
+        comes_to(&client, WRITERS).await;
+        tokio::time::sleep(Duration::from_millis(50 * round)).await;
         let folder = server.kill();
         join_all(writers).await;
         server = Server::start_in(keelson(), folder, &[]).await;
