@@ -282,12 +282,16 @@ fn edit(kubectl: &Kubectl<'_>, subject: &Subject) {
 fn watch(kubectl: &Kubectl<'_>, subject: &Subject) {
     let Subject { resource, name, .. } = *subject;
     let mut watching = kubectl
-        .command(&format!("get {resource} {name} -w --output-watch-events --request-timeout=60s"))
+        .command(&format!(
+            "get {resource} {name} -w --output-watch-events --request-timeout=60s"
+        ))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
-    let mut events = lines.skip(1).map(|line| line.unwrap().split_whitespace().next().unwrap_or("").to_owned());
+    let mut events = lines
+        .skip(1)
+        .map(|line| line.unwrap().split_whitespace().next().unwrap_or("").to_owned());
     assert_eq!(events.next().as_deref(), Some("ADDED"));
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| kubectl.ok(&format!("wait {resource} {name} --for=delete --timeout=50s")));

@@ -1,12 +1,16 @@
 //! Stored forms: encodings, stores of their own, copies of a store that serves.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 
+use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use keelson_storage::embedded::EmbeddedStore;
 use keelson_storage::{EtcdConfig, Expect, HistoryLimits, ListOptions, Store, StoreConfig, Write};
 use kube::Api;
 use kube::api::PostParams;
+use serde_json::json;
 
 use crate::support::{Etcd, Server, command, keelson};
 
@@ -111,6 +115,54 @@ async fn objects_at_rest_are_decoded_and_written_as_they_are_stored_today() {
         );
         assert!(!text.contains("default/a"), "{text}");
     }
+}
+
+/// A store with so many objects in a form that is not the one of today.
+async fn many(data: &Path, count: usize) {
+    let store = EmbeddedStore::open(data, HistoryLimits::default()).unwrap();
+    let written = (0..count).map(|number| {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("m{number}")}});
+        let write = Write::Put {
+            value: object.to_string().into_bytes().into(),
+            lease: None,
+        };
+        let (key, store) = (format!("/registry/configmaps/default/m{number}"), &store);
+        async move { store.write(&key, Expect::Absent, write).await.unwrap() }
+    });
+    join_all(written).await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_migration_tells_how_far_it_is_and_goes_on_where_it_was_stopped() {
+    const OBJECTS: usize = 40_000;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("keelson/store");
+    std::fs::create_dir_all(&data).unwrap();
+    many(&data, OBJECTS).await;
+    let mut first = command(keelson(), folder.path())
+        .args(["store", "migrate"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(first.stderr.take().unwrap()).lines();
+    let progress = lines.next().unwrap().unwrap();
+    assert_eq!(progress, "10000 objects, 10000 rewritten");
+    first.kill().unwrap();
+    assert!(!first.wait().unwrap().success(), "it was done before it was stopped");
+
+    let (fine, text) = at_rest(folder.path(), "migrate");
+    assert!(fine, "{text}");
+    let (_, told) = text.rsplit_once(": ").unwrap();
+    let rest: usize = told
+        .split_once(" of 40000 objects rewritten")
+        .unwrap()
+        .0
+        .parse()
+        .unwrap();
+    assert!(0 < rest && rest <= OBJECTS - 10_000, "{text}");
+    let (fine, text) = at_rest(folder.path(), "migrate");
+    assert!(fine && text.contains(": 0 of 40000 objects rewritten"), "{text}");
 }
 
 #[tokio::test]

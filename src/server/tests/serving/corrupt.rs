@@ -5,7 +5,7 @@ use keelson_storage::{Expect, Write};
 use serde_json::{Value, json};
 
 use crate::faulty_store::Meddled;
-use crate::setting::{Client, ORDERS, Server, text};
+use crate::setting::{Client, Events, ORDERS, Server, text};
 
 const JSON: &str = "application/json";
 const INSIST: &str = r#"{"ignoreStoreReadErrorWithClusterBreakingPotential":true}"#;
@@ -79,4 +79,52 @@ async fn whoever_insists_removes_one() {
     // What can be read is deleted as ever.
     let (code, told) = client.send("DELETE", &format!("{ORDERS}/good-1"), JSON, INSIST).await;
     assert_eq!(code, 200, "{told}");
+}
+
+/// The events of a watch until its end: type and name, or what an error says.
+async fn all(mut events: Events) -> Vec<(String, String)> {
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await {
+        let object = &event["object"];
+        let told = object["metadata"]["name"].as_str().or(object["message"].as_str());
+        seen.push((event["type"].as_str().unwrap().to_owned(), told.unwrap().to_owned()));
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_watch_that_comes_to_one_names_it_and_the_others_go_on() {
+    let (server, mut client) = setting().await;
+    let mut of_one = client.watch("fieldSelector=metadata.name%3Dgood-1").await;
+    assert_eq!(of_one.next_name().await, "good-1");
+    for query in ["resourceVersion=1", ""] {
+        let seen = all(client.watch(query).await).await;
+        let (kind, told) = seen.last().unwrap();
+        assert!(
+            kind == "ERROR" && told.contains("/registry/shop/orders/default/bad"),
+            "{seen:?}"
+        );
+    }
+    let (_, patched) = client
+        .send(
+            "PATCH",
+            &format!("{ORDERS}/good-1"),
+            "application/merge-patch+json",
+            r#"{"spec":{"price":2}}"#,
+        )
+        .await;
+    let after = patched["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut since = server.client().await;
+    let since = since.watch(&format!("resourceVersion={after}")).await;
+    let (code, told) = client.send("DELETE", &format!("{ORDERS}/bad"), JSON, INSIST).await;
+    assert_eq!(code, 200, "{told}");
+    client.create("late", 1).await;
+    // Whoever saw it being there can't be told of it: as with kube-apiserver, the watch ends and is begun anew.
+    let seen = all(since).await;
+    assert!(seen.len() == 1 && seen[0].0 == "ERROR", "{seen:?}");
+    assert_eq!(of_one.next_name().await, "good-1");
+    let mut anew = client.watch("").await;
+    for name in ["good-1", "good-2", "late"] {
+        assert_eq!(anew.next_name().await, name);
+    }
 }
