@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+/// Bytes of a key that a path keeps: more than an error shows of the path.
+const MAX_KEY: usize = 2048;
+
 /// The path of a field from the root of an object. Cloning and extending it is cheap: a path shares its parents.
 #[derive(Clone, Default)]
 pub struct Path(Option<Arc<Node>>);
@@ -42,10 +45,18 @@ impl Path {
         self.step(Step::Index(index))
     }
 
-    /// The entry `key` of this map.
+    /// The entry `key` of this map. A key that is longer than what an error shows of a whole path is cut, so that the
+    /// paths of many errors below one long key cost no more than what is shown of them.
     #[must_use]
-    pub fn key(&self, key: impl Into<String>) -> Path {
-        self.step(Step::Key(key.into()))
+    pub fn key<'k>(&self, key: impl Into<Cow<'k, str>>) -> Path {
+        let key = match key.into() {
+            Cow::Borrowed(key) => key[..key.floor_char_boundary(MAX_KEY)].to_owned(),
+            Cow::Owned(mut key) => {
+                key.truncate(key.floor_char_boundary(MAX_KEY));
+                key
+            }
+        };
+        self.step(Step::Key(key))
     }
 
     /// Whether this is the object itself.
@@ -99,7 +110,7 @@ impl From<&Path> for String {
 
 #[cfg(test)]
 mod tests {
-    use super::Path;
+    use super::{MAX_KEY, Path};
 
     #[test]
     fn paths_print_as_clients_know_them() {
@@ -110,6 +121,10 @@ mod tests {
         assert_eq!(Path::root().index(3).to_string(), "[3]");
         assert_eq!(Path::root().index(3).child("a").to_string(), "[3].a");
         assert_eq!(Path::new("").to_string(), "[]");
+        let long = "é".repeat(MAX_KEY);
+        for path in [spec.key(&long), spec.key(long)] {
+            assert_eq!(path.to_string().len(), "spec[]".len() + MAX_KEY);
+        }
         assert_eq!(Path::root().to_string(), "<nil>");
         assert_eq!(spec.to_string(), "spec", "extending a path leaves it as it was");
     }

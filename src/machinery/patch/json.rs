@@ -61,7 +61,7 @@ impl<'a> JsonPatch<'a> {
             ))
         };
         let items = match strict::kind(body) {
-            "array" => text::elements(body),
+            "array" => text::elements(body, |text| text),
             "null" => Vec::new(),
             _ => return Err(mismatch(body, list)),
         };

@@ -53,11 +53,25 @@ impl<'a> Node<'a> {
                     let members = text::members(text).into_iter();
                     *self = Node::Object(members.map(|(k, v)| (k.into_owned(), Node::new(v))).collect());
                 }
-                Some(b'[') => *self = Node::Array(text::elements(text).into_iter().map(Node::new).collect()),
+                Some(b'[') => *self = Node::Array(text::elements(text, Node::new)),
                 _ => {}
             }
         }
         self
+    }
+
+    /// Whether this is a scalar, or the text of a list of scalars alone: many of them need not be opened by what looks
+    /// for objects.
+    pub(super) fn is_flat(&self) -> bool {
+        match self {
+            Node::Raw(text) => match text {
+                [b'{', ..] => false,
+                [b'[', rest @ ..] => text::is_flat(rest),
+                _ => true,
+            },
+            Node::Object(_) | Node::Array(_) => false,
+            Node::Null | Node::Text(_) => true,
+        }
     }
 
     /// The members, if this is an object.
@@ -148,6 +162,9 @@ impl<'a> Node<'a> {
 
     fn prune_within(&mut self, depth: u32) {
         let Some(depth) = depth.checked_sub(1) else { return };
+        if self.is_flat() {
+            return;
+        }
         match self.open() {
             Node::Object(members) => {
                 members.retain(|_, value| !matches!(value, Node::Null));

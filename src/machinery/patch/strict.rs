@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
 
 use crate::field::text::quote;
 use crate::json::Cursor;
@@ -102,7 +103,11 @@ impl Problems {
                 }
             }
             Open::Array(index) => {
-                path.push_str(&format!("[{index}]"));
+                // Below nothing else the path is asked for.
+                if matches!(cursor.peek(), Some(b'{' | b'[')) {
+                    // Writing to a text does not fail.
+                    let _ = write!(path, "[{index}]");
+                }
                 *index += 1;
             }
         }

@@ -27,17 +27,32 @@ pub(super) fn members(object: &[u8]) -> Vec<(Cow<'_, str>, &[u8])> {
 }
 
 /// The elements of an array.
-pub(super) fn elements(array: &[u8]) -> Vec<&[u8]> {
+pub(super) fn elements<'t, T>(array: &'t [u8], each: impl Fn(&'t [u8]) -> T) -> Vec<T> {
     let mut out = Vec::new();
     let mut cursor = Cursor::new(array);
     cursor.peek();
     cursor.open();
     let mut more = !matches!(cursor.peek(), Some(b']') | None);
     while more {
-        out.push(cursor.skip());
+        out.push(each(cursor.skip()));
         more = cursor.more();
     }
     out
+}
+
+/// Whether no object or array stands in the text behind the bracket that opens an array.
+pub(super) fn is_flat(elements: &[u8]) -> bool {
+    let mut quoted = false;
+    let mut bytes = elements.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\\' if quoted => drop(bytes.next()),
+            b'[' | b'{' if !quoted => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// The content of a string in its quotes.
@@ -64,8 +79,8 @@ mod tests {
             ("e", r#""""#),
         ];
         assert_eq!(got, expected.map(|(k, v)| (k.to_owned(), v)));
-        assert_eq!(elements(b"[ 1 , [2,3],{} ]"), [&b"1"[..], b"[2,3]", b"{}"]);
-        assert!(elements(b"[ ]").is_empty());
+        assert_eq!(elements(b"[ 1 , [2,3],{} ]", |text| text), [&b"1"[..], b"[2,3]", b"{}"]);
+        assert!(elements(b"[ ]", |text| text).is_empty());
         assert!(members(b"{ }").is_empty());
     }
 }

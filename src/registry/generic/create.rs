@@ -111,8 +111,11 @@ impl Resource {
             old: None,
         };
         self.reserve(target, reserving).await?;
+        let mut slices = Slices::begin();
         self.strategy.prepare_for_create(context, object);
+        slices.between().await;
         self.check_create(context, object).await?;
+        slices.between().await;
         let warnings = self.strategy.warnings(object, None);
         context.warnings.borrow_mut().extend(warnings);
         if let Some(creation) = creation {
@@ -153,6 +156,7 @@ impl Resource {
     }
 
     async fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
+        let mut slices = Slices::begin();
         let path = Path::new("metadata");
         let metadata = |rule| meta::validate_object_meta(object.meta(), self.hub.namespaced, rule, &path);
         let mut errors = ErrorList::new();
@@ -163,6 +167,7 @@ impl Resource {
             errors.extend(standard_finalizers(object.meta(), &path));
         }
         let declared = declarative::validate_with(object.as_reflect(), None, &Path::root(), &self.checks);
+        slices.between().await;
         if let Some(prepared) = self.strategy.prepared_validation() {
             prepared.await;
         }
@@ -170,6 +175,7 @@ impl Resource {
             Some(work) => aside(work).await,
             None => self.strategy.validate(context, object, None),
         };
+        slices.between().await;
         let order = self.strategy.order_of_fields();
         errors.extend(error_order::merged(object.desc(), order, declared, coded));
         // What every kind checks is told where the kind's own rules find nothing, and finds more than some of these.

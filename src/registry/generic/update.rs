@@ -280,6 +280,7 @@ impl Resource {
         if part == Part::Internal {
             return Ok(());
         }
+        let mut slices = Slices::begin();
         let path = Path::new("metadata");
         // Whether a name is one of the kind is looked at when it is new.
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, NameRule::PathSegment, &path);
@@ -288,6 +289,7 @@ impl Resource {
         let (mut whole, mut change) = self.repeated_checks(part, new, changes);
         let (now, before) = (new.as_reflect(), Some(old.as_reflect()));
         let declared = declarative::validate_with(now, before, &Path::root(), &self.checks);
+        slices.between().await;
         if let Some(prepared) = self.strategy.prepared_validation() {
             prepared.await;
         }
@@ -299,12 +301,14 @@ impl Resource {
                 None => self.strategy.validate(context, new, Some(old)),
             },
         };
+        slices.between().await;
         let order = self.strategy.order_of_fields();
         let mut coded = error_order::merged(new.desc(), order, declared, coded);
         let mut of_change = match part {
             Part::Main => self.strategy.validate_change(context, new, old),
             _ => ErrorList::default(),
         };
+        slices.between().await;
         let order = self.metadata_checks.order;
         // Through subresources the metadata is always looked at first.
         if part == Part::Main && order != ChangeOrder::MetadataFirst {
@@ -317,6 +321,7 @@ impl Resource {
         };
         found.into_iter().for_each(|found| errors.extend(found));
         errors.extend(immutable_fields::faults(&self.kept, new, old));
+        slices.between().await;
         let write = Confirming {
             part,
             new,

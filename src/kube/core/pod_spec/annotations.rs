@@ -123,8 +123,9 @@ pub fn check_profiles(f: &mut Faults<'_>, meta: &ObjectMeta, spec: &PodSpec) {
     }
     let of_pod = context.and_then(|context| context.app_armor_profile.as_deref());
     each_container(f, spec, |f, container| {
-        let context = container.security_context.as_deref();
-        let own = context.and_then(|context| context.app_armor_profile.as_deref());
+        let own = container
+            .context
+            .and_then(|context| context.app_armor_profile.as_deref());
         let annotation = meta.annotations.get(&format!("{PROFILE}{}", container.name));
         if let (Some(profile), Some(annotation)) = (own.or(of_pod), annotation) {
             let named = (profile.r#type.as_str(), profile.localhost_profile.as_deref());

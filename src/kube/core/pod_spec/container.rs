@@ -155,7 +155,7 @@ fn only_ephemeral(f: &mut Faults<'_>, added: &EphemeralContainer) {
 }
 
 /// The part of an ephemeral container that others have too.
-pub fn as_container(common: &EphemeralContainerCommon) -> Container {
+fn as_container(common: &EphemeralContainerCommon) -> Container {
     let mut container = Container::default();
     copy::copy_named(&mut container, common);
     container
@@ -244,7 +244,7 @@ fn mounts(f: &mut Faults<'_>, container: &Container, around: &Surroundings<'_>) 
     let is_privileged = context.is_some_and(|context| context.privileged == Some(true));
     let mut paths = HashSet::new();
     let mut list = f.at("volumeMounts");
-    for (place, mount) in container.volume_mounts.iter().enumerate() {
+    list.while_room(container.volume_mounts.iter().enumerate(), |list, (place, mount)| {
         mount_names(&mut list.index(place), mount, &devices, around);
         if !paths.insert(mount.mount_path.as_str()) {
             list.index(place)
@@ -270,7 +270,7 @@ fn mounts(f: &mut Faults<'_>, container: &Container, around: &Surroundings<'_>) 
             }
         }
         recursive(&mut list.at("recursiveReadOnly"), mount);
-    }
+    });
 }
 
 fn mount_names(f: &mut Faults<'_>, mount: &VolumeMount, devices: &HashMap<&str, &str>, around: &Surroundings<'_>) {

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use keelson_api::core::v1::{
-    AppArmorProfile, Container, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
+    AppArmorProfile, Container, EnvVar, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext, VolumeDevice,
     WindowsSecurityContextOptions,
 };
 use regex::Regex;
 
 use super::Options;
-use super::container::as_container;
 use crate::faults::Faults;
 use crate::typed;
 
@@ -50,14 +49,36 @@ pub fn containers(spec: &PodSpec) -> impl Iterator<Item = (&'static str, usize, 
     init.chain(usual.map(|(place, container)| ("containers", place, container)))
 }
 
+/// What containers of all three lists have, as far as the checks of all of them look at it.
+pub struct AnyContainer<'a> {
+    pub name: &'a str,
+    pub env: &'a [EnvVar],
+    pub devices: &'a [VolumeDevice],
+    pub context: Option<&'a SecurityContext>,
+}
+
 /// Calls `check` at each container of a pod.
-pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(&mut Faults<'_>, &Container)) {
+pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(&mut Faults<'_>, &AnyContainer<'_>)) {
+    macro_rules! check {
+        ($list:expr, $place:expr, $container:expr) => {{
+            let (name, env, devices) = (&$container.name, &$container.env, &$container.volume_devices);
+            let context = $container.security_context.as_deref();
+            check(
+                &mut f.at($list).index($place),
+                &AnyContainer {
+                    name,
+                    env,
+                    devices,
+                    context,
+                },
+            );
+        }};
+    }
     for (list, place, container) in containers(spec) {
-        check(&mut f.at(list).index(place), container);
+        check!(list, place, container);
     }
     for (place, added) in spec.ephemeral_containers.iter().enumerate() {
-        let container = as_container(&added.ephemeral_container_common);
-        check(&mut f.at("ephemeralContainers").index(place), &container);
+        check!("ephemeralContainers", place, added.ephemeral_container_common);
     }
 }
 
@@ -65,10 +86,10 @@ pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(
 pub fn each_context(
     f: &mut Faults<'_>,
     spec: &PodSpec,
-    mut check: impl FnMut(&mut Faults<'_>, &SecurityContext, &Container),
+    mut check: impl FnMut(&mut Faults<'_>, &SecurityContext, &AnyContainer<'_>),
 ) {
     each_container(f, spec, |f, container| {
-        if let Some(context) = container.security_context.as_deref() {
+        if let Some(context) = container.context {
             check(&mut f.at("securityContext"), context, container);
         }
     });
@@ -277,8 +298,7 @@ pub fn host_processes(f: &mut Faults<'_>, spec: &PodSpec) {
     let of_pod = options(context.and_then(|context| context.windows_options.as_deref()));
     let (mut all, mut of_host) = (0, 0);
     each_container(f, spec, |f, container| {
-        let context = container.security_context.as_deref();
-        let own = options(context.and_then(|context| context.windows_options.as_deref()));
+        let own = options(container.context.and_then(|context| context.windows_options.as_deref()));
         if let (Some(of_pod), Some(own)) = (of_pod, own)
             && of_pod != own
         {
@@ -312,8 +332,8 @@ pub fn host_users(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
     }
     if !options.users_with_devices {
         each_container(f, spec, |f, container| {
-            f.at("volumeDevices")
-                .forbidden_if(!container.volume_devices.is_empty(), NOT_IN_NAMESPACE);
+            let has_devices = !container.devices.is_empty();
+            f.at("volumeDevices").forbidden_if(has_devices, NOT_IN_NAMESPACE);
         });
     }
 }

@@ -30,10 +30,17 @@ pub(super) fn merge_list<'a>(
     if rule.merge_key.is_empty() {
         return Err(failed("cannot merge lists without merge key"));
     }
-    let (original, patch) = apply_directives(original, patch, rule.merge_key)?;
-    let (server_order, patch_order) = (original.clone(), patch.clone());
+    let (mut original, patch) = apply_directives(original, patch, rule.merge_key)?;
+    // Opened once, for their keys and for what is merged with them.
+    for element in &mut original {
+        element.open();
+    }
+    // Those without a key are told by the merge.
+    let place =
+        |elements: &Elements<'_>| order::places(elements.iter().map(|element| key_within(element, rule.merge_key)));
+    let (server_order, patch_order) = (place(&original), place(&patch));
     let merged = merge_elements(original, patch, rule, bounds)?;
-    order::normalize(merged, &patch_order, &server_order, rule.merge_key)
+    order::normalize_by(merged, &patch_order, &server_order, rule.merge_key)
 }
 
 /// Takes the values of `gone` out of a list of scalars.
@@ -133,17 +140,33 @@ fn merge_elements<'a>(
     Ok(merged)
 }
 
-/// The text of an element's merge key.
-pub(super) fn key_of(element: &mut Node<'_>, merge_key: &str) -> Result<Vec<u8>, StatusError> {
-    if let Some(value) = element.object().and_then(|members| members.get(merge_key)) {
+/// The text of an element's merge key, without a copy of the element.
+pub(super) fn key_within(element: &Node<'_>, merge_key: &str) -> Option<Vec<u8>> {
+    let text = |members: &Members<'_>| {
         let mut text = Vec::new();
-        value.write(&mut text);
-        return Ok(text);
+        members.get(merge_key)?.write(&mut text);
+        Some(text)
+    };
+    match element {
+        Node::Object(members) => text(members),
+        Node::Raw(raw) => text(Node::Raw(raw).object()?),
+        _ => None,
     }
-    Err(failed(format!(
-        "map: {} does not contain declared merge key: {merge_key}",
-        element.to_go()
-    )))
+}
+
+/// The same of an element that is opened for it.
+///
+/// Error: the element has none.
+pub(super) fn key_of(element: &mut Node<'_>, merge_key: &str) -> Result<Vec<u8>, StatusError> {
+    element.open();
+    key_within(element, merge_key).ok_or_else(|| no_key(element, merge_key))
+}
+
+pub(super) fn no_key(element: &Node<'_>, merge_key: &str) -> StatusError {
+    let element = element.to_go();
+    failed(format!(
+        "map: {element} does not contain declared merge key: {merge_key}"
+    ))
 }
 
 pub(super) fn same_scalar(a: &Node<'_>, b: &Node<'_>) -> bool {
@@ -163,6 +186,9 @@ pub(super) fn added(mut value: Node<'_>) -> Option<Node<'_>> {
 /// Returns whether the value may stay.
 fn drop_directives(value: &mut Node<'_>, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
+    if value.is_flat() {
+        return true;
+    }
     match value.open() {
         Node::Object(members) => {
             if members.contains_key(DIRECTIVE) {

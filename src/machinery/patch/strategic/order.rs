@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::list::{added, delete_values, key_of, merge_list, same_scalar};
+use super::list::{added, delete_values, key_of, key_within, merge_list, no_key, same_scalar};
 use super::schema::{FieldRule, Schema};
 use super::{
     Bounds, DELETE_FROM_LIST, DIRECTIVE, ELEMENT_ORDER, Members, Node, OBJECT, SCALAR, StatusError, failed,
@@ -112,7 +112,7 @@ fn check_order(patch: &[Node<'_>], order: &[Node<'_>], merge_key: &str) -> Resul
     }
     let mut rest = order.iter().peekable();
     for element in patch {
-        let directive = directive_of(&mut element.clone());
+        let directive = directive_of(element);
         if directive.as_deref() == Some("delete") || directive.is_some() && rest.peek().is_some() {
             continue;
         }
@@ -135,8 +135,12 @@ fn check_order(patch: &[Node<'_>], order: &[Node<'_>], merge_key: &str) -> Resul
     Ok(())
 }
 
-fn directive_of(element: &mut Node<'_>) -> Option<String> {
-    element.object()?.get(DIRECTIVE)?.string()
+fn directive_of(element: &Node<'_>) -> Option<String> {
+    match element {
+        Node::Object(members) => members.get(DIRECTIVE)?.string(),
+        Node::Raw(raw) => Node::Raw(raw).object()?.get(DIRECTIVE)?.string(),
+        _ => None,
+    }
 }
 
 /// The order in which kube-apiserver takes the server's list to be, once a patch has been merged into it. Deletions
@@ -151,7 +155,7 @@ fn order_after_deletions<'a>(
     let mut new = Vec::new();
     for element in patch {
         let id = identity(element, merge_key);
-        match directive_of(&mut element.clone()).as_deref() {
+        match directive_of(element).as_deref() {
             Some("delete") => left.delete(&id?, merge_key)?,
             Some(_) => {}
             None => new.push(element.clone()),
@@ -240,7 +244,7 @@ impl<'n, 'a> Left<'n, 'a> {
 fn same(a: &Node<'_>, b: &Node<'_>, merge_key: &str) -> Result<bool, StatusError> {
     match merge_key {
         "" => Ok(same_scalar(a, b)),
-        key => Ok(key_of(&mut a.clone(), key)? == key_of(&mut b.clone(), key)?),
+        _ => Ok(identity(a, merge_key)? == identity(b, merge_key)?),
     }
 }
 
@@ -250,17 +254,22 @@ fn identities(list: &[Node<'_>], merge_key: &str) -> Result<Vec<Vec<u8>>, Status
 }
 
 /// Where the first element of each identity stands.
-fn places(list: &[Node<'_>], merge_key: &str) -> Result<HashMap<Vec<u8>, usize>, StatusError> {
-    let mut places = HashMap::with_capacity(list.len());
-    for (place, id) in identities(list, merge_key)?.into_iter().enumerate() {
-        places.entry(id).or_insert(place);
+pub(super) type Places = HashMap<Vec<u8>, usize>;
+
+/// The places of elements in a list, by what is known of their identities.
+pub(super) fn places(identities: impl ExactSizeIterator<Item = Option<Vec<u8>>>) -> Places {
+    let mut places = HashMap::with_capacity(identities.len());
+    for (place, id) in identities.enumerate() {
+        if let Some(id) = id {
+            places.entry(id).or_insert(place);
+        }
     }
-    Ok(places)
+    places
 }
 
 fn identity(element: &Node<'_>, merge_key: &str) -> Result<Vec<u8>, StatusError> {
     if !merge_key.is_empty() {
-        return key_of(&mut element.clone(), merge_key);
+        return key_within(element, merge_key).ok_or_else(|| no_key(element, merge_key));
     }
     let mut text = Vec::new();
     element.write(&mut text);
@@ -275,7 +284,17 @@ pub(super) fn normalize<'a>(
     server_order: &[Node<'a>],
     merge_key: &str,
 ) -> Result<Vec<Node<'a>>, StatusError> {
-    let (patch_order, server_order) = (places(patch_order, merge_key)?, places(server_order, merge_key)?);
+    let of = |list| Ok(places(identities(list, merge_key)?.into_iter().map(Some)));
+    normalize_by(merged, &of(patch_order)?, &of(server_order)?, merge_key)
+}
+
+/// The same with the places of both orders.
+pub(super) fn normalize_by<'a>(
+    merged: Vec<Node<'a>>,
+    patch_order: &Places,
+    server_order: &Places,
+    merge_key: &str,
+) -> Result<Vec<Node<'a>>, StatusError> {
     let (mut named, mut others) = (Vec::new(), Vec::new());
     for element in merged {
         let id = identity(&element, merge_key)?;

@@ -71,6 +71,9 @@ impl<'a> Walk<'a> {
     }
 
     fn schema(&mut self, schema: &JsonSchema, place: &Place<'_>, around: &Around<'_>) {
+        if self.errors.is_full() {
+            return;
+        }
         let before = self.count;
         self.unsupported(schema, place, around);
         if schema.has(Keywords::UNIQUE_ITEMS) {

@@ -36,9 +36,14 @@ struct Walk {
 
 impl Walk {
     fn push(&mut self, error: FieldError) {
-        if self.errors.len() < MAX_FOUND {
+        if !self.is_full() {
             self.errors.push(error);
         }
+    }
+
+    /// Whether no more errors are kept, so that none need be looked for.
+    fn is_full(&self) -> bool {
+        self.errors.len() >= MAX_FOUND
     }
 
     fn forbid(&mut self, place: &Place<'_>, keyword: &'static str, detail: &'static str) {
@@ -50,6 +55,9 @@ impl Walk {
     }
 
     fn invariants(&mut self, schema: &JsonSchema, level: Level, place: &Place<'_>) {
+        if self.is_full() {
+            return;
+        }
         match schema.item() {
             Some(items) => self.invariants(items, Level::Item, &Place::Keyword(place, "items")),
             None if schema.ty == SchemaType::Array => self.require(place, "items", "must be specified"),
@@ -174,6 +182,9 @@ impl Walk {
 
     /// A schema within an alternative.
     fn nested(&mut self, schema: &JsonSchema, skip_any: bool, place: &Place<'_>) {
+        if self.is_full() {
+            return;
+        }
         self.restrictions(schema, skip_any, false, place);
         if let Some(items) = schema.item() {
             self.nested(items, false, &Place::Keyword(place, "items"));
@@ -243,6 +254,9 @@ impl Walk {
         outside_place: &Place<'_>,
         place: &Place<'_>,
     ) {
+        if self.is_full() {
+            return;
+        }
         let Some(own) = outside else {
             let detail = format!("because it is defined in {}", place.path());
             return self.push(FieldError::required(&outside_place.path(), detail));
