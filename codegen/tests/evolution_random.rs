@@ -10,7 +10,7 @@ use protox::prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, Kin
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-const SEQUENCES: u64 = 100;
+const SEQUENCES: u64 = 200;
 /// Changes that are tried in a row.
 const CHANGES: usize = 5;
 const HEAD: &str = r#"syntax = "proto3";
@@ -24,8 +24,13 @@ message Van {
   VanSpec spec = 2;
 }
 "#;
+/// The package of the library, and two messages of it as far as they are looked at.
+const LIBRARY: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+const OF_LIBRARY: &str = "message OwnerReference { string kind = 1; string name = 3; string uid = 4; }
+message Preconditions { string uid = 1; string resourceVersion = 2; }
+";
 /// Types of fields; `A` and `B` stand for the names of two messages.
-const TYPES: [&str; 18] = [
+const TYPES: [&str; 20] = [
     "string",
     "int32",
     "int64",
@@ -44,9 +49,11 @@ const TYPES: [&str; 18] = [
     "A",
     "repeated A",
     "map<string, A>",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions",
 ];
 /// How many of them a field of the spec, of `A` and of `B` may have: no message holds itself.
-const CHOICES: [usize; 3] = [18, 15, 12];
+const CHOICES: [usize; 3] = [20, 15, 12];
 
 /// A sequence of numbers from a seed (splitmix64).
 struct Dice(u64);
@@ -110,7 +117,8 @@ impl Definition {
                 _ => fields.push((
                     format!("f{}", 1 + dice.below(9)),
                     TYPES[dice.below(types)],
-                    1 + dice.below(9) as u32,
+                    // Often one that another field had.
+                    1 + dice.below(6) as u32,
                 )),
             }
         }
@@ -134,7 +142,10 @@ impl Definition {
 
     /// The messages alone, as the protobuf compiler has them; `None`: it refuses them.
     fn pool(&self, folder: &Path) -> Option<DescriptorPool> {
-        let text = format!("syntax = \"proto3\";\n{}", self.messages());
+        let text = format!(
+            "syntax = \"proto3\";\n{OF_LIBRARY}{}",
+            self.messages().replace(LIBRARY, "")
+        );
         fs::write(folder.join("plain.proto"), text).ok()?;
         let compiled = protox::compile(["plain.proto"], [folder]).ok()?;
         DescriptorPool::from_file_descriptor_set(compiled).ok()
