@@ -175,7 +175,8 @@ impl Server {
         }
         let answer = match self.client.call(&call).await {
             Ok(answer) => answer,
-            Err(error) if matches!(error.fault, Fault::Closed) => return Exchange::default(),
+            // kube-apiserver panics over some requests.
+            Err(error) if matches!(error.fault, Fault::Closed | Fault::Reset(_)) => return Exchange::default(),
             Err(error) => panic!("{error}"),
         };
         let warnings = answer.headers.get_all(http::header::WARNING).iter();
