@@ -48,14 +48,7 @@ impl Strategy for LimitRangeStrategy {
                 type_name(&mut f.at("type"), &item.r#type);
                 types.check(&mut f.at("type"), &item.r#type);
                 names(f, item);
-                let all = [
-                    &item.max,
-                    &item.min,
-                    &item.default,
-                    &item.default_request,
-                    &item.max_limit_request_ratio,
-                ];
-                let all: BTreeSet<&String> = all.iter().flat_map(|amounts| amounts.keys()).collect();
+                let all: BTreeSet<&String> = lists(item).iter().flat_map(|(_, amounts)| amounts.keys()).collect();
                 all.into_iter().for_each(|name| amounts(f, item, name));
             });
         })
@@ -70,18 +63,22 @@ fn type_name(f: &mut Faults<'_>, name: &str) {
     f.texts(name, texts);
 }
 
-fn names(f: &mut Faults<'_>, item: &LimitRangeItem) {
-    let check = match item.r#type.as_str() {
-        POD | CONTAINER => resource_check::of_container,
-        _ => resource_check::any,
-    };
-    for (name, amounts) in [
+fn lists(item: &LimitRangeItem) -> [(&'static str, &BTreeMap<String, Quantity>); 5] {
+    [
         ("max", &item.max),
         ("min", &item.min),
         ("default", &item.default),
         ("defaultRequest", &item.default_request),
         ("maxLimitRequestRatio", &item.max_limit_request_ratio),
-    ] {
+    ]
+}
+
+fn names(f: &mut Faults<'_>, item: &LimitRangeItem) {
+    let check = match item.r#type.as_str() {
+        POD | CONTAINER => resource_check::of_container,
+        _ => resource_check::any,
+    };
+    for (name, amounts) in lists(item) {
         if item.r#type != POD || !name.starts_with("default") {
             f.each_key(name, amounts, |f, name, _| check(f, name));
         } else if !amounts.is_empty() {

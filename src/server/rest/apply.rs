@@ -240,8 +240,9 @@ impl Rest {
 /// The document must be of the object that the path names.
 fn check_place(request: &Request, endpoint: &Endpoint, applied: &dyn Object) -> Result<(), StatusError> {
     let meta = applied.meta();
-    if !meta.name.is_empty() {
-        check_name(&request.info.name, &meta.name)?;
+    check_namespace(request, endpoint, &meta.namespace)?;
+    match meta.name.is_empty() {
+        true => Ok(()),
+        false => check_name(&request.info.name, &meta.name),
     }
-    check_namespace(request, endpoint, &meta.namespace)
 }

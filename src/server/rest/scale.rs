@@ -284,8 +284,8 @@ pub(super) fn same_uid(
 
 /// The Scale must be of the object that the path names.
 pub(super) fn check_place(request: &Request, endpoint: &Endpoint, new: &dyn Reflect) -> Result<(), StatusError> {
-    check_name(&request.info.name, &jsonpath::lookup_text(new, "metadata.name"))?;
-    check_namespace(request, endpoint, &jsonpath::lookup_text(new, "metadata.namespace"))
+    check_namespace(request, endpoint, &jsonpath::lookup_text(new, "metadata.namespace"))?;
+    check_name(&request.info.name, &jsonpath::lookup_text(new, "metadata.name"))
 }
 
 /// What a write to the scale carries.

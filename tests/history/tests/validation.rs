@@ -17,7 +17,7 @@ mod reading;
 use reading::{root, sources};
 
 /// The most lines that there may be; 8 000 are aimed at. It is lowered with the code and never raised for convenience.
-const MOST_LINES: usize = 11_347;
+const MOST_LINES: usize = 11_338;
 /// The most lines of a function of any code below `src/kube`.
 const MOST_OF_FUNCTION: usize = 60;
 /// Less than this would mean that nothing was counted.

@@ -15,6 +15,9 @@ use crate::faults::{self, Faults, given};
 /// What taints do, in the order in which kube-apiserver lists it.
 pub const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const IN_BOTH: &str = "exists in both matchLabelKeys and labelSelector";
+const NO_VALUE: &str = "value must be empty when `operator` is 'Exists'";
+/// Operators of tolerations, as the text that refuses one names them.
+const OPERATORS: [&str; 4] = ["Equal", "Exists", "Lt", "Gt"];
 const NO_SELECTOR: &str = "must not be specified when labelSelector is not set";
 
 /// Checks the affinity of a pod.
@@ -104,17 +107,14 @@ fn node_term(f: &mut Faults<'_>, term: &NodeSelectorTerm, lenient: bool) {
 }
 
 fn node_expression(f: &mut Faults<'_>, expression: &NodeSelectorRequirement, lenient: bool) {
+    const SOME: &str = "must be specified when `operator` is 'In' or 'NotIn'";
+    const NONE: &str = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    const ONE: &str = "must be specified single value when `operator` is 'Lt' or 'Gt'";
     let values = &expression.values;
     match expression.operator.as_str() {
-        "In" | "NotIn" if values.is_empty() => f
-            .at("values")
-            .required("must be specified when `operator` is 'In' or 'NotIn'"),
-        "Exists" | "DoesNotExist" if !values.is_empty() => f
-            .at("values")
-            .forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
-        "Gt" | "Lt" if values.len() != 1 => f
-            .at("values")
-            .required("must be specified single value when `operator` is 'Lt' or 'Gt'"),
+        "In" | "NotIn" if values.is_empty() => f.at("values").required(SOME),
+        "Exists" | "DoesNotExist" if !values.is_empty() => f.at("values").forbidden(NONE),
+        "Gt" | "Lt" if values.len() != 1 => f.at("values").required(ONE),
         "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
         other => f.at("operator").invalid(other, "not a valid selector operator"),
     }
@@ -126,10 +126,9 @@ fn node_expression(f: &mut Faults<'_>, expression: &NodeSelectorRequirement, len
 
 /// Of the fields of a node its name can be selected by.
 fn node_field(f: &mut Faults<'_>, field: &NodeSelectorRequirement) {
+    const ONE: &str = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
     match field.operator.as_str() {
-        "In" | "NotIn" if field.values.len() != 1 => f
-            .at("values")
-            .required("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
+        "In" | "NotIn" if field.values.len() != 1 => f.at("values").required(ONE),
         "In" | "NotIn" => {}
         other => f.at("operator").invalid(other, "not a valid selector operator"),
     }
@@ -373,14 +372,8 @@ pub fn tolerations(f: &mut Faults<'_>, name: &str, tolerations: &[Toleration], o
                     f.at("operator").invalid(value, texts.join(";"));
                 }
             }
-            "Exists" if !value.is_empty() => {
-                f.at("operator")
-                    .invalid(value, "value must be empty when `operator` is 'Exists'");
-            }
-            "Lt" | "Gt" if !options.comparing_tolerations => {
-                f.at("operator")
-                    .not_supported(operator, &["Equal", "Exists", "Lt", "Gt"]);
-            }
+            "Exists" if !value.is_empty() => f.at("operator").invalid(value, NO_VALUE),
+            "Lt" | "Gt" if !options.comparing_tolerations => f.at("operator").not_supported(operator, &OPERATORS),
             "Lt" | "Gt" => whole_number(&mut f.at("value"), value),
             "Exists" => {}
             other => f.at("operator").not_supported(other, &["Equal", "Exists"]),

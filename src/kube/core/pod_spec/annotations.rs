@@ -114,19 +114,17 @@ pub fn check_profiles(f: &mut Faults<'_>, meta: &ObjectMeta, spec: &PodSpec) {
     };
     let of_pod = context.and_then(|context| context.seccomp_profile.as_deref());
     seccomp(&mut f.at("securityContext"), of_pod, SECCOMP_POD);
-    each_context(f, spec, |f, context, container| {
-        let key = format!("{SECCOMP}{}", container.name);
+    each_context(f, spec, |f, context, name| {
+        let key = format!("{SECCOMP}{name}");
         seccomp(f, context.seccomp_profile.as_deref(), &key);
     });
     if spec.os.as_ref().is_some_and(|os| os.name == "windows") {
         return;
     }
     let of_pod = context.and_then(|context| context.app_armor_profile.as_deref());
-    each_container(f, spec, |f, container| {
-        let own = container
-            .context
-            .and_then(|context| context.app_armor_profile.as_deref());
-        let annotation = meta.annotations.get(&format!("{PROFILE}{}", container.name));
+    each_container(f, spec, |f, (name, _, _, context)| {
+        let own = context.and_then(|context| context.app_armor_profile.as_deref());
+        let annotation = meta.annotations.get(&format!("{PROFILE}{name}"));
         if let (Some(profile), Some(annotation)) = (own.or(of_pod), annotation) {
             let named = (profile.r#type.as_str(), profile.localhost_profile.as_deref());
             let mut f = f.at("securityContext");

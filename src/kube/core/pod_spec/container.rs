@@ -246,11 +246,9 @@ fn mounts(f: &mut Faults<'_>, container: &Container, around: &Surroundings<'_>) 
     let mut list = f.at("volumeMounts");
     list.while_room(container.volume_mounts.iter().enumerate(), |list, (place, mount)| {
         mount_names(&mut list.index(place), mount, &devices, around);
-        if !paths.insert(mount.mount_path.as_str()) {
-            list.index(place)
-                .at("mountPath")
-                .invalid(&mount.mount_path, "must be unique");
-        }
+        let (path, mut f) = (mount.mount_path.as_str(), list.index(place));
+        f.at("mountPath")
+            .invalid_if(!paths.insert(path), path, "must be unique");
         // These are told at the list.
         if !mount.sub_path.is_empty() {
             list.at("subPath").descending_path(&mount.sub_path);

@@ -49,48 +49,35 @@ pub fn containers(spec: &PodSpec) -> impl Iterator<Item = (&'static str, usize, 
     init.chain(usual.map(|(place, container)| ("containers", place, container)))
 }
 
-/// What containers of all three lists have, as far as the checks of all of them look at it.
-pub struct AnyContainer<'a> {
-    pub name: &'a str,
-    pub env: &'a [EnvVar],
-    pub devices: &'a [VolumeDevice],
-    pub context: Option<&'a SecurityContext>,
+/// What the checks of all containers look at: name, variables, devices, and the security context if there is one.
+pub type AnyContainer<'a> = (&'a str, &'a [EnvVar], &'a [VolumeDevice], Option<&'a SecurityContext>);
+
+/// Calls `check` at each container of a pod, those that were added to it included.
+pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(&mut Faults<'_>, AnyContainer<'_>)) {
+    macro_rules! each {
+        ($list:literal, $containers:expr) => {
+            for (place, c) in $containers.enumerate() {
+                let context = c.security_context.as_deref();
+                let container = (&*c.name, &*c.env, &*c.volume_devices, context);
+                check(&mut f.at($list).index(place), container);
+            }
+        };
+    }
+    each!("initContainers", spec.init_containers.iter());
+    each!("containers", spec.containers.iter());
+    let added = spec.ephemeral_containers.iter();
+    each!("ephemeralContainers", added.map(|c| &c.ephemeral_container_common));
 }
 
-/// Calls `check` at each container of a pod.
-pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(&mut Faults<'_>, &AnyContainer<'_>)) {
-    macro_rules! check {
-        ($list:expr, $place:expr, $container:expr) => {{
-            let (name, env, devices) = (&$container.name, &$container.env, &$container.volume_devices);
-            let context = $container.security_context.as_deref();
-            check(
-                &mut f.at($list).index($place),
-                &AnyContainer {
-                    name,
-                    env,
-                    devices,
-                    context,
-                },
-            );
-        }};
-    }
-    for (list, place, container) in containers(spec) {
-        check!(list, place, container);
-    }
-    for (place, added) in spec.ephemeral_containers.iter().enumerate() {
-        check!("ephemeralContainers", place, added.ephemeral_container_common);
-    }
-}
-
-/// As [`each_container`], at the security contexts of those that have one.
+/// The same at the security contexts of those that have one, with the names of the containers.
 pub fn each_context(
     f: &mut Faults<'_>,
     spec: &PodSpec,
-    mut check: impl FnMut(&mut Faults<'_>, &SecurityContext, &AnyContainer<'_>),
+    mut check: impl FnMut(&mut Faults<'_>, &SecurityContext, &str),
 ) {
-    each_container(f, spec, |f, container| {
-        if let Some(context) = container.context {
-            check(&mut f.at("securityContext"), context, container);
+    each_container(f, spec, |f, (name, _, _, context)| {
+        if let Some(context) = context {
+            check(&mut f.at("securityContext"), context, name);
         }
     });
 }
@@ -297,8 +284,8 @@ pub fn host_processes(f: &mut Faults<'_>, spec: &PodSpec) {
     let context = spec.security_context.as_deref();
     let of_pod = options(context.and_then(|context| context.windows_options.as_deref()));
     let (mut all, mut of_host) = (0, 0);
-    each_container(f, spec, |f, container| {
-        let own = options(container.context.and_then(|context| context.windows_options.as_deref()));
+    each_container(f, spec, |f, (_, _, _, context)| {
+        let own = options(context.and_then(|context| context.windows_options.as_deref()));
         if let (Some(of_pod), Some(own)) = (of_pod, own)
             && of_pod != own
         {
@@ -331,9 +318,9 @@ pub fn host_users(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
         f.at(name).forbidden_if(shares, NOT_IN_NAMESPACE);
     }
     if !options.users_with_devices {
-        each_container(f, spec, |f, container| {
-            let has_devices = !container.devices.is_empty();
-            f.at("volumeDevices").forbidden_if(has_devices, NOT_IN_NAMESPACE);
+        each_container(f, spec, |f, (_, _, devices, _)| {
+            f.at("volumeDevices")
+                .forbidden_if(!devices.is_empty(), NOT_IN_NAMESPACE);
         });
     }
 }

@@ -229,8 +229,8 @@ fn file_volumes(f: &mut Faults<'_>, spec: &PodSpec) {
         .iter()
         .map(|volume| (volume.name.as_str(), &volume.volume_source))
         .collect();
-    security::each_container(f, spec, |f, container| {
-        f.each("env", container.env, |f, variable| {
+    security::each_container(f, spec, |f, (_, env, _, _)| {
+        f.each("env", env, |f, variable| {
             let from = variable.value_from.as_deref();
             let Some(file) = from.and_then(|from| from.file_key_ref.as_deref()) else {
                 return;
