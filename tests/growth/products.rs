@@ -53,6 +53,39 @@ fn label_keys_are_cheap() {
     run.finish();
 }
 
+/// One long key of a definition's schema with many mistakes below it, each of which is told with its path.
+#[test]
+fn mistakes_below_a_long_key_are_cheap() {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let mut run = Run::new();
+    let key = "k".repeat(MAX / 2);
+    let alternatives = listed(MAX / 12, r##"{"title":"t#"}"##);
+    let rules = listed(MAX / 12, r##"{"message":"m#"}"##);
+    let definitions = listed(MAX / 12, r##""d#":{"type":"t"}"##);
+    for (name, schema) in [
+        (
+            "alternatives",
+            format!(r#""oneOf":[{{"properties":{{"{key}":{{"anyOf":[{alternatives}]}}}}}}]"#),
+        ),
+        (
+            "rules",
+            format!(r#""properties":{{"{key}":{{"type":"string","x-kubernetes-validations":[{rules}]}}}}"#),
+        ),
+        (
+            "definitions",
+            format!(r#""properties":{{"{key}":{{"type":"object","definitions":{{{definitions}}}}}}}"#),
+        ),
+    ] {
+        let body = format!(
+            r#"{{"metadata":{{"name":"cogs.example.com"}},"spec":{{"group":"example.com","scope":"Namespaced",
+                "names":{{"plural":"cogs","kind":"Cog"}},"versions":[{{"name":"v1","served":true,"storage":true,
+                "schema":{{"openAPIV3Schema":{{"type":"object",{schema}}}}}}}]}}}}"#
+        );
+        run.request(name, ("POST", DEFINITIONS), JSON, body);
+    }
+    run.finish();
+}
+
 /// What is written into each container: profiles in an annotation of those that share a name, mounts of a volume.
 #[test]
 fn what_each_container_gets_is_cheap() {
