@@ -17,7 +17,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Server, command, widgets};
+use crate::support::{Server, at_rest, widgets};
 
 fn data(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -35,20 +35,9 @@ fn folder_of(version: &str) -> (TempDir, Vec<Value>) {
     (folder, objects)
 }
 
-/// `widgets store …` of a folder at rest: whether it succeeded, and what it printed.
-fn at_rest(folder: &Path, arguments: &[&str]) -> (bool, String) {
-    let done = command(widgets(), folder)
-        .arg("store")
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-    (done.status.success(), text)
-}
-
-/// The same where it must succeed.
+/// `widgets store …` of a folder at rest, which must succeed: what it printed.
 fn store(folder: &Path, arguments: &[&str]) -> String {
-    let (is_done, text) = at_rest(folder, arguments);
+    let (is_done, text) = at_rest(widgets(), folder, arguments);
     assert!(is_done, "{text}");
     text
 }
@@ -88,11 +77,8 @@ async fn the_folder_of_the_program_before_is_read_whole() {
     let (_, _, folder) = server.terminate();
 
     // Over a store that is there only if it is said, and the one that was there is kept.
-    let refused = command(widgets(), folder.path())
-        .args(["store", "restore", "snapshot"])
-        .output()
-        .unwrap();
-    assert!(!refused.status.success());
+    let (is_done, told) = at_rest(widgets(), folder.path(), &["restore", "snapshot"]);
+    assert!(!is_done, "{told}");
     store(folder.path(), &["restore", "snapshot", "--overwrite"]);
     assert!(store(folder.path(), &["check"]).contains(&all));
 }
@@ -115,7 +101,7 @@ async fn the_folder_of_the_next_program_is_read_as_far_as_is_told() {
         found.unwrap().clone()
     };
     let (gear, sand, mill) = (named("gear"), named("sand"), named("mill"));
-    let (is_whole, told) = at_rest(folder.path(), &["check"]);
+    let (is_whole, told) = at_rest(widgets(), folder.path(), &["check"]);
     let corrupt = "/registry/example.com/factories/mill";
     assert!(
         !is_whole && told.contains("1 can't be decoded") && told.contains(corrupt),

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Stdio;
 
 use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,7 +11,7 @@ use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::support::{Etcd, Server, command, keelson};
+use crate::support::{Etcd, Server, at_rest, command, keelson};
 
 async fn maps(server: &Server) -> Api<ConfigMap> {
     Api::namespaced(server.client().await, "default")
@@ -62,13 +61,6 @@ async fn objects_are_stored_in_the_form_that_is_asked_for_and_read_in_any() {
     }
 }
 
-/// `keelson store ACTION` of a folder at rest: its status, and all that it printed.
-fn at_rest(folder: &Path, action: &str) -> (bool, String) {
-    let done = command(keelson(), folder).args(["store", action]).output().unwrap();
-    let text = [done.stdout, done.stderr].concat();
-    (done.status.success(), String::from_utf8(text).unwrap())
-}
-
 /// What the store of a folder at rest has for a ConfigMap of the default namespace.
 async fn value(store: &dyn Store, name: &str) -> keelson_storage::Entry {
     let key = format!("/registry/configmaps/default/{name}");
@@ -83,15 +75,15 @@ async fn objects_at_rest_are_decoded_and_written_as_they_are_stored_today() {
         maps.create(&PostParams::default(), &named(name)).await.unwrap();
     }
     let (_, _, folder) = server.terminate();
-    let (fine, text) = at_rest(folder.path(), "check");
+    let (fine, text) = at_rest(keelson(), folder.path(), &["check"]);
     assert!(fine && text.contains("can be decoded"), "{text}");
 
     let data = folder.path().join("keelson/store");
     let open = || EmbeddedStore::open(&data, HistoryLimits::default()).unwrap();
     assert!(value(&open(), "a").await.value.starts_with(b"{"));
-    let (fine, text) = at_rest(folder.path(), "migrate");
+    let (fine, text) = at_rest(keelson(), folder.path(), &["migrate"]);
     assert!(fine && text.contains("objects rewritten"), "{text}");
-    let (fine, text) = at_rest(folder.path(), "migrate");
+    let (fine, text) = at_rest(keelson(), folder.path(), &["migrate"]);
     assert!(fine && text.contains(": 0 of "), "nothing is left to be done: {text}");
     let store = open();
     assert!(value(&store, "a").await.value.starts_with(b"k8s\0"));
@@ -108,7 +100,7 @@ async fn objects_at_rest_are_decoded_and_written_as_they_are_stored_today() {
     store.close().await;
     drop(store);
     for action in ["check", "migrate"] {
-        let (fine, text) = at_rest(folder.path(), action);
+        let (fine, text) = at_rest(keelson(), folder.path(), &[action]);
         assert!(
             !fine && text.contains("unable to decode /registry/configmaps/default/b:"),
             "{text}"
@@ -142,7 +134,6 @@ async fn a_migration_tells_how_far_it_is_and_goes_on_where_it_was_stopped() {
     many(&data, OBJECTS).await;
     let mut first = command(keelson(), folder.path())
         .args(["store", "migrate"])
-        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(first.stderr.take().unwrap()).lines();
@@ -151,7 +142,7 @@ async fn a_migration_tells_how_far_it_is_and_goes_on_where_it_was_stopped() {
     first.kill().unwrap();
     assert!(!first.wait().unwrap().success(), "it was done before it was stopped");
 
-    let (fine, text) = at_rest(folder.path(), "migrate");
+    let (fine, text) = at_rest(keelson(), folder.path(), &["migrate"]);
     assert!(fine, "{text}");
     let (_, told) = text.rsplit_once(": ").unwrap();
     let rest: usize = told
@@ -161,7 +152,7 @@ async fn a_migration_tells_how_far_it_is_and_goes_on_where_it_was_stopped() {
         .parse()
         .unwrap();
     assert!(0 < rest && rest <= OBJECTS - 10_000, "{text}");
-    let (fine, text) = at_rest(folder.path(), "migrate");
+    let (fine, text) = at_rest(keelson(), folder.path(), &["migrate"]);
     assert!(fine && text.contains(": 0 of 40000 objects rewritten"), "{text}");
 }
 

@@ -63,6 +63,7 @@ fn type_name(f: &mut Faults<'_>, name: &str) {
     f.texts(name, texts);
 }
 
+/// The amounts of an item, by the names of their fields.
 fn lists(item: &LimitRangeItem) -> [(&'static str, &BTreeMap<String, Quantity>); 5] {
     [
         ("max", &item.max),

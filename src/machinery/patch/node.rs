@@ -74,6 +74,15 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// What `look` finds in a member of an object, without a copy of what is open already.
+    pub(super) fn member<R>(&self, key: &str, look: impl FnOnce(&Node<'a>) -> Option<R>) -> Option<R> {
+        match self {
+            Node::Object(members) => look(members.get(key)?),
+            Node::Raw(text) => look(Node::Raw(text).object()?.get(key)?),
+            _ => None,
+        }
+    }
+
     /// The members, if this is an object.
     pub(super) fn object(&mut self) -> Option<&mut Members<'a>> {
         match self.open() {

@@ -79,7 +79,7 @@ impl Resource {
                 self.generate_name(&mut *object);
             }
             slices.between().await;
-            self.make_ready(target, &mut *object, creation).await?;
+            self.make_ready(target, &mut *object, creation, &mut slices).await?;
             slices.between().await;
             match self.insert(target, &mut *object).await? {
                 Ok(revision) => {
@@ -102,6 +102,7 @@ impl Resource {
         target: &Target<'_>,
         object: &mut dyn Object,
         creation: Option<&RequestInfo>,
+        slices: &mut Slices,
     ) -> Result<(), StatusError> {
         let context = target.context;
         target.reserved.end().await;
@@ -111,10 +112,9 @@ impl Resource {
             old: None,
         };
         self.reserve(target, reserving).await?;
-        let mut slices = Slices::begin();
         self.strategy.prepare_for_create(context, object);
         slices.between().await;
-        self.check_create(context, object).await?;
+        self.check_create(context, object, slices).await?;
         slices.between().await;
         let warnings = self.strategy.warnings(object, None);
         context.warnings.borrow_mut().extend(warnings);
@@ -155,8 +155,12 @@ impl Resource {
         }
     }
 
-    async fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
-        let mut slices = Slices::begin();
+    async fn check_create(
+        &self,
+        context: &Context,
+        object: &dyn Object,
+        slices: &mut Slices,
+    ) -> Result<(), StatusError> {
         let path = Path::new("metadata");
         let metadata = |rule| meta::validate_object_meta(object.meta(), self.hub.namespaced, rule, &path);
         let mut errors = ErrorList::new();

@@ -144,7 +144,7 @@ impl Resource {
         self.reserve(target, reserving).await?;
         self.prepare_update(context, part, &mut *new, &*old);
         slices.between().await;
-        self.check_update(context, part, &*new, &*old).await?;
+        self.check_update(context, part, (&*new, &*old), &mut slices).await?;
         slices.between().await;
         // Of what is valid clients are warned also where a plug-in refuses it.
         if request.part == Part::Main {
@@ -274,13 +274,12 @@ impl Resource {
         &self,
         context: &Context,
         part: Part<'_>,
-        new: &dyn Object,
-        old: &dyn Object,
+        (new, old): (&dyn Object, &dyn Object),
+        slices: &mut Slices,
     ) -> Result<(), StatusError> {
         if part == Part::Internal {
             return Ok(());
         }
-        let mut slices = Slices::begin();
         let path = Path::new("metadata");
         // Whether a name is one of the kind is looked at when it is new.
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, NameRule::PathSegment, &path);

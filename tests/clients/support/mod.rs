@@ -127,6 +127,13 @@ pub fn command(program: &Path, folder: &Path) -> Command {
     command
 }
 
+/// `PROGRAM store ARGUMENTS…` of a folder at rest: whether it succeeded, and all that it printed.
+pub fn at_rest(program: &Path, folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let done = command(program, folder).arg("store").args(arguments).output().unwrap();
+    let text = [done.stdout, done.stderr].concat();
+    (done.status.success(), String::from_utf8(text).unwrap())
+}
+
 /// A port of the loopback address that nobody listens on.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()

@@ -55,18 +55,17 @@ pub type AnyContainer<'a> = (&'a str, &'a [EnvVar], &'a [VolumeDevice], Option<&
 /// Calls `check` at each container of a pod, those that were added to it included.
 pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(&mut Faults<'_>, AnyContainer<'_>)) {
     macro_rules! each {
-        ($list:literal, $containers:expr) => {
-            for (place, c) in $containers.enumerate() {
+        ($containers:expr) => {
+            for (list, place, c) in $containers {
                 let context = c.security_context.as_deref();
                 let container = (&*c.name, &*c.env, &*c.volume_devices, context);
-                check(&mut f.at($list).index(place), container);
+                check(&mut f.at(list).index(place), container);
             }
         };
     }
-    each!("initContainers", spec.init_containers.iter());
-    each!("containers", spec.containers.iter());
-    let added = spec.ephemeral_containers.iter();
-    each!("ephemeralContainers", added.map(|c| &c.ephemeral_container_common));
+    each!(containers(spec));
+    let added = spec.ephemeral_containers.iter().enumerate();
+    each!(added.map(|(place, c)| ("ephemeralContainers", place, &c.ephemeral_container_common)));
 }
 
 /// The same at the security contexts of those that have one, with the names of the containers.

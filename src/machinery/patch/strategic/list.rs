@@ -142,16 +142,11 @@ fn merge_elements<'a>(
 
 /// The text of an element's merge key, without a copy of the element.
 pub(super) fn key_within(element: &Node<'_>, merge_key: &str) -> Option<Vec<u8>> {
-    let text = |members: &Members<'_>| {
+    element.member(merge_key, |value| {
         let mut text = Vec::new();
-        members.get(merge_key)?.write(&mut text);
+        value.write(&mut text);
         Some(text)
-    };
-    match element {
-        Node::Object(members) => text(members),
-        Node::Raw(raw) => text(Node::Raw(raw).object()?),
-        _ => None,
-    }
+    })
 }
 
 /// The same of an element that is opened for it.

@@ -136,11 +136,7 @@ fn check_order(patch: &[Node<'_>], order: &[Node<'_>], merge_key: &str) -> Resul
 }
 
 fn directive_of(element: &Node<'_>) -> Option<String> {
-    match element {
-        Node::Object(members) => members.get(DIRECTIVE)?.string(),
-        Node::Raw(raw) => Node::Raw(raw).object()?.get(DIRECTIVE)?.string(),
-        _ => None,
-    }
+    element.member(DIRECTIVE, Node::string)
 }
 
 /// The order in which kube-apiserver takes the server's list to be, once a patch has been merged into it. Deletions
