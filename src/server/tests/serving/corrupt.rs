@@ -1,19 +1,31 @@
 //! Corrupt objects: one that can't be decoded hurts itself alone.
 
+use std::sync::Arc;
+
+use keelson_access::authz::Authorization;
 use keelson_machinery::protobuf;
+use keelson_server::server::Config;
 use keelson_storage::{Expect, Write};
 use serde_json::{Value, json};
 
 use crate::faulty_store::Meddled;
-use crate::setting::{Client, Events, ORDERS, Server, text};
+use crate::setting::{Client, Events, ORDERS, Server, Verbs, text};
 
 const JSON: &str = "application/json";
 const INSIST: &str = r#"{"ignoreStoreReadErrorWithClusterBreakingPotential":true}"#;
 
 /// A server with the orders `good-1`, `bad` and `good-2`, of which one was stored by somebody who knew other fields.
 async fn setting() -> (Server, Client) {
+    setting_with(|_| {}).await
+}
+
+/// The same with another configuration.
+async fn setting_with(change: impl FnOnce(&mut Config) + Send + 'static) -> (Server, Client) {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let server = Server::configured(move |config| sender.send(Meddled::of(config)).unwrap());
+    let server = Server::configured(move |config| {
+        change(config);
+        sender.send(Meddled::of(config)).unwrap();
+    });
     let store = receiver.recv().unwrap();
     let mut client = server.client().await;
     for name in ["bad", "good-1", "good-2"] {
@@ -79,6 +91,23 @@ async fn whoever_insists_removes_one() {
     // What can be read is deleted as ever.
     let (code, told) = client.send("DELETE", &format!("{ORDERS}/good-1"), JSON, INSIST).await;
     assert_eq!(code, 200, "{told}");
+}
+
+#[tokio::test]
+async fn a_right_to_delete_is_none_to_remove_what_can_not_be_read() {
+    const INSISTING: &str = "unsafe-delete-ignore-read-errors";
+    let path = format!("{ORDERS}/bad");
+    for (verbs, deleted, then) in [
+        (&["create", "get", "delete"][..], 403, 500),
+        (&["create", "get", INSISTING], 403, 500),
+        (&["create", "get", "delete", INSISTING], 200, 404),
+    ] {
+        let authorization = Authorization::new(vec![Arc::new(Verbs(verbs))]);
+        let (_server, mut client) = setting_with(|config| config.access.authorization = authorization).await;
+        let (code, told) = client.send("DELETE", &path, JSON, INSIST).await;
+        assert_eq!(code, deleted, "{verbs:?}: {told}");
+        assert_eq!(status(&mut client, &path).await.0, then, "{verbs:?}");
+    }
 }
 
 /// The events of a watch until its end: type and name, or what an error says.

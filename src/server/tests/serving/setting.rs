@@ -10,7 +10,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson_access::authn::{Anonymous, Authentication};
-use keelson_access::authz::{AlwaysAllow, Authorization};
+use keelson_access::authz::{AlwaysAllow, Answer, Authorization, Authorizer, Decision, Rules};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
 use keelson_net::listener::{ListenerConfig, Phase, Shutdown};
 use keelson_server::server::{Config, start};
 use keelson_server::settings::RequestSettings;
@@ -26,6 +28,23 @@ pub async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what)
         .await
         .expect("it did not happen in time")
+}
+
+/// An authorizer that allows these verbs, whatever they are for.
+pub struct Verbs(pub &'static [&'static str]);
+
+impl Authorizer for Verbs {
+    fn authorize<'a>(&'a self, _user: &'a User, info: &'a RequestInfo) -> Answer<'a> {
+        match self.0.contains(&info.verb.as_str()) {
+            true => Decision::Allow(String::new()),
+            false => Decision::NoOpinion("no such verb".to_owned()),
+        }
+        .into()
+    }
+
+    fn rules(&self, _user: &User, _namespace: &str) -> Rules {
+        Rules::default()
+    }
 }
 
 /// A running server; it ends when this is dropped.

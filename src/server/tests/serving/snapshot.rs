@@ -2,31 +2,12 @@
 
 use std::sync::Arc;
 
-use keelson_access::authz::{Answer, Authorization, Authorizer, Decision, Rules};
-use keelson_access::request_info::RequestInfo;
-use keelson_access::user::User;
+use keelson_access::authz::Authorization;
 use keelson_storage::{HistoryLimits, StoreConfig};
 
-use crate::setting::{Server, text};
+use crate::setting::{Server, Verbs, text};
 
 const PATH: &str = "/debug/store/snapshot";
-
-/// Allows these verbs on all paths.
-struct Verbs(&'static [&'static str]);
-
-impl Authorizer for Verbs {
-    fn authorize<'a>(&'a self, _user: &'a User, info: &'a RequestInfo) -> Answer<'a> {
-        match self.0.contains(&info.verb.as_str()) {
-            true => Decision::Allow(String::new()),
-            false => Decision::NoOpinion("no such verb".to_owned()),
-        }
-        .into()
-    }
-
-    fn rules(&self, _user: &User, _namespace: &str) -> Rules {
-        Rules::default()
-    }
-}
 
 #[tokio::test]
 async fn a_right_to_look_is_none_to_a_copy_of_everything() {
